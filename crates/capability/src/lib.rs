@@ -1,0 +1,1 @@
+//! What this machine can clean, measured with a probe child.

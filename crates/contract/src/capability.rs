@@ -1,0 +1,44 @@
+//! What a machine can clean, as it was measured.
+
+use crate::state::{CleanupScope, ExitObservation, Mechanism};
+use serde::{Deserialize, Serialize};
+
+/// What was measured of one mechanism.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MechanismReport {
+    /// The mechanism.
+    pub mechanism: Mechanism,
+    /// Whether the probe's escaped descendant was killed and counted.
+    pub available: bool,
+    /// Whether the proof of an empty tree outlives the runner.
+    pub proof_survives_runner: bool,
+    /// The step at which the measurement failed, in a fixed phrase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<String>,
+    /// The name of the error number there, such as `EACCES`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<String>,
+}
+
+/// What this machine can clean where attempts of this host would live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CapabilityReport {
+    /// The strongest scope.
+    pub capability: CleanupScope,
+    /// The mechanism that gives it; absent where only a group can be cleaned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<Mechanism>,
+    /// How an exit is learnt.
+    pub exit_observation: ExitObservation,
+    /// Each mechanism, in the order in which one is chosen.
+    pub mechanisms: Vec<MechanismReport>,
+}
+
+impl CapabilityReport {
+    /// Returns what was measured of a mechanism.
+    pub fn of(&self, mechanism: Mechanism) -> Option<&MechanismReport> {
+        self.mechanisms.iter().find(|report| report.mechanism == mechanism)
+    }
+}

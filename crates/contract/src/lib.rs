@@ -1,0 +1,51 @@
+//! The words of placement: ids, requests, attempts, evidence, capability and error values, exact
+//! decoding and the canonical digest.
+//!
+//! **Owns** every value that crosses a boundary and the rules that need nothing but the value
+//! itself: bounds, cross checks, canonical form. **Never** touches the operating system, a clock
+//! or a file. **Limits**: what a later version brings (sessions, credential projections, gateways,
+//! preparers, windows) is decoded only as far as to refuse it by name.
+//!
+//! Reading order: [`id`], [`state`], [`request`], [`attempt`], [`evidence`], [`capability`],
+//! [`error`], [`canonical`], [`limits`].
+//!
+//! ```
+//! use placement_contract::{AttemptId, Code, Exit};
+//!
+//! let attempt = AttemptId::parse("build-17").expect("within bounds");
+//! assert_eq!(attempt.as_str(), "build-17");
+//! assert_eq!(Exit::Code { code: 3 }.to_string(), "code 3");
+//! assert!(Code::Conflict.hint().len() > 10);
+//! ```
+
+pub mod attempt;
+pub mod canonical;
+pub mod capability;
+pub mod clock;
+pub mod error;
+pub mod evidence;
+pub mod id;
+pub mod limits;
+pub mod request;
+pub mod secret;
+pub mod state;
+
+pub use attempt::{Attempt, Liveness, Status};
+pub use canonical::Digest;
+pub use capability::{CapabilityReport, MechanismReport};
+pub use clock::{Clock, Timestamp};
+pub use error::{Code, Refusal};
+pub use evidence::{Evidence, EvidenceKind};
+pub use id::{
+    ActionId, AttemptId, BindingRef, Generation, GrantRef, Id, IdError, IdempotencyKey, OwnerId,
+    PolicyRef, ProfileId, RecipientId, ResourceName, RootRef, RunnerId,
+};
+pub use request::{
+    Access, EnvironmentName, Launch, LaunchRequest, Leftovers, OnHostLoss, Purpose, ResourceGrant,
+    StdinMode, Subpath, Supervision, Timeouts,
+};
+pub use secret::Secret;
+pub use state::{
+    AttemptState, CleanupScope, CleanupState, ExecutionState, Exit, ExitObservation, ExitSource,
+    Mechanism, StreamName,
+};

@@ -1,0 +1,62 @@
+//! What a driver declares: the program, its arguments, input and environment names.
+
+use super::environment::EnvironmentName;
+use crate::id::ResourceName;
+use crate::limits::ARGUMENT_BYTES_MAX;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+
+/// The program to launch and what it needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// The program: an absolute path, or a name that is searched on the host's PATH.
+    pub executable: Argument,
+    /// Its arguments without its own name, at most 128.
+    pub argv: Vec<Argument>,
+    /// Initial input, at most 65 536 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// Whether input is closed after the initial input; needs `stdin`.
+    #[serde(default)]
+    pub stdin_eof: bool,
+    /// Names that the environment must supply, at most 64, each once.
+    #[serde(default)]
+    pub environment: Vec<EnvironmentName>,
+    /// The resource that is the working directory; the home where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory_ref: Option<ResourceName>,
+    /// How readiness is told, 1 to 256 bytes.
+    pub readiness: String,
+}
+
+/// A program name or argument: at most 16 384 bytes, no NUL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Argument(String);
+
+impl Argument {
+    /// Parses an argument.
+    pub fn parse(text: &str) -> Option<Self> {
+        let valid = text.len() <= ARGUMENT_BYTES_MAX && !text.contains('\0');
+        valid.then(|| Self(text.to_owned()))
+    }
+
+    /// Returns the argument as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Argument {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text)
+            .ok_or_else(|| serde::de::Error::custom("must be at most 16384 bytes without NUL"))
+    }
+}

@@ -1,0 +1,89 @@
+//! How a running attempt is supervised.
+
+use crate::limits::{SPOOL_BYTES_DEFAULT, TRANSCRIPT_BYTES_DEFAULT};
+use crate::state::{Mechanism, labels};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+labels! {
+    /// What the runner does when its host ends.
+    OnHostLoss {
+        /// Ends the child within the grace.
+        Stop = "stop",
+        /// Lets the child run; another host may take over.
+        Keep = "keep",
+    }
+    /// What happens to what is left of the tree after the exit.
+    Leftovers {
+        /// It is ended: TERM, grace, KILL.
+        Stop = "stop",
+        /// It is left; the runner stays until the tree is empty.
+        Keep = "keep",
+    }
+    /// Whether writes are confined.
+    Confine {
+        /// They are not.
+        None = "none",
+        /// To the granted roots, the homes and TMPDIR.
+        WriteRoots = "write_roots",
+    }
+    /// What the child's standard input is.
+    StdinMode {
+        /// `/dev/null`.
+        None = "none",
+        /// A pipe that the recipient writes to.
+        Pipe = "pipe",
+    }
+}
+
+/// How a running attempt is supervised; every field has a default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Supervision {
+    /// What the runner does when its host ends.
+    pub on_host_loss: OnHostLoss,
+    /// What happens to what is left of the tree after the exit.
+    pub leftovers: Leftovers,
+    /// Whether writes are confined.
+    pub confine: Confine,
+    /// The longest run time, in milliseconds; unbounded where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// The containment to use; the strongest measured one where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<Mechanism>,
+    /// Whether the proof of an empty tree must outlive the runner.
+    pub require_surviving_proof: bool,
+    /// Unacknowledged bytes that the spool file holds; 0 keeps 256 KiB in memory instead.
+    pub spool_bytes_max: u64,
+    /// Acknowledged bytes that stay on disk; 0 drops them once acknowledged.
+    pub transcript_bytes_max: u64,
+    /// Whether the home is kept after the cleanup.
+    pub keep_home: bool,
+    /// What the child's standard input is.
+    pub stdin: StdinMode,
+}
+
+impl Default for Supervision {
+    fn default() -> Self {
+        Self {
+            on_host_loss: OnHostLoss::Stop,
+            leftovers: Leftovers::Stop,
+            confine: Confine::None,
+            deadline_ms: None,
+            mechanism: None,
+            require_surviving_proof: false,
+            spool_bytes_max: SPOOL_BYTES_DEFAULT,
+            transcript_bytes_max: TRANSCRIPT_BYTES_DEFAULT,
+            keep_home: false,
+            stdin: StdinMode::None,
+        }
+    }
+}
+
+impl Supervision {
+    /// Returns the longest run time.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.deadline_ms.map(Duration::from_millis)
+    }
+}

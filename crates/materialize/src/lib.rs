@@ -1,0 +1,1 @@
+//! Making a validated intent real, in one visible order.

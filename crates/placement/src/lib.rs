@@ -1,0 +1,1 @@
+//! The facade an embedder uses: open a root, launch a program, read its output, finish with proof.

@@ -1,0 +1,1 @@
+//! Messages and framing between service, runner and recipient, without any I/O.

@@ -1,0 +1,1 @@
+//! The operations of placement, one file each; given the command that starts a runner.

@@ -1,0 +1,1 @@
+//! Unix sockets by descriptor, peer credentials, descriptor passing and the framed link.

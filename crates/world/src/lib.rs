@@ -1,0 +1,1 @@
+//! A whole host for integration tests: root, store, service and runner command.
