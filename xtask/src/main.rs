@@ -1,1 +1,78 @@
-fn main() {}
+//! The project's own checks and tools, one file per command.
+//!
+//! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `docs`, `fixture_check`,
+//! `real_check` with the `stub_model` it talks to, and below them `workspace` and `command`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
+
+mod ci;
+mod command;
+mod docs;
+mod fixture_check;
+mod floors;
+mod real_check;
+mod stub_model;
+mod tidy;
+mod workspace;
+
+use camino::Utf8PathBuf;
+use clap::{Parser, Subcommand};
+use command::Failure;
+use std::process::ExitCode;
+use workspace::Workspace;
+
+/// The project's own checks and tools.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run every check in order and end at the first failure
+    Ci,
+    /// Check that every crate imports crates on lower floors only
+    Floors,
+    /// Check the cheap truths that no compiler checks
+    Tidy,
+    /// Write docs/evidence.md and docs/errors.md from the contract
+    Docs,
+    /// Run every scenario in fixtures/launches through the facade
+    FixtureCheck {
+        /// The folder that holds launches/*.toml
+        #[arg(long, default_value = "fixtures")]
+        fixtures: Utf8PathBuf,
+    },
+    /// Serve a model that does what the prompt says, on the loopback address
+    StubModel {
+        /// The port to listen on; 0 takes a free one
+        #[arg(long, default_value_t = 0)]
+        port: u16,
+    },
+    /// Run real clients from npm through placement against the stub model
+    RealCheck,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Ci => ci::run(&Workspace::load()?),
+        Command::Floors => floors::run(&Workspace::load()?),
+        Command::Tidy => tidy::run(&Workspace::load()?),
+        Command::Docs => docs::run(&Workspace::load()?),
+        Command::FixtureCheck { fixtures } => fixture_check::run(&fixtures),
+        Command::StubModel { port } => stub_model::run(port),
+        Command::RealCheck => real_check::run(&Workspace::load()?),
+    }
+}

@@ -19,10 +19,11 @@ impl Errno {
 
     /// Returns the symbolic name, such as `ENOENT`, or `E<number>` for one without a name.
     pub fn name(self) -> String {
-        match nix::errno::Errno::from_raw(self.0) {
-            nix::errno::Errno::UnknownErrno => format!("E{}", self.0),
-            known => format!("{known:?}"),
+        let named = nix::errno::Errno::from_raw(self.0);
+        if named == nix::errno::Errno::UnknownErrno {
+            return format!("E{}", self.0);
         }
+        format!("{named:?}")
     }
 }
 

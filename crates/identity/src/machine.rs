@@ -25,8 +25,7 @@ pub enum MachineError {
 /// # Errors
 /// [`MachineError`] when `/proc` does not give it. See `random(4)`.
 pub fn boot_id() -> Result<String, MachineError> {
-    let text =
-        read_line(BOOT_ID).map_err(|error| MachineError::Unreadable(Errno::from(&error)))?;
+    let text = read_line(BOOT_ID).map_err(|error| MachineError::Unreadable(Errno::from(&error)))?;
     if is_id(&text) { Ok(text) } else { Err(MachineError::Malformed) }
 }
 

@@ -1,6 +1,6 @@
 //! Recording who a process is, and looking for exactly that one later.
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::PidfdFlags;
@@ -54,6 +54,9 @@ pub enum IdentityError {
     /// The start stamp could not be read.
     #[error("cannot read the start stamp of the process")]
     Stamp(#[source] StatError),
+    /// The descriptor belongs to a process with another number.
+    #[error("the descriptor belongs to another process")]
+    OtherNumber,
     /// The process group lies in another PID namespace.
     #[error("the process group is not visible")]
     Group,
@@ -93,13 +96,18 @@ impl ProcessIdentity {
     pub fn of_pidfd(pidfd: BorrowedFd<'_>, pid: Pid) -> Result<Self, IdentityError> {
         let stat = match read_stat(pid) {
             Ok(stat) => stat,
-            Err(StatError::Missing) if reaped(pidfd) => return Err(IdentityError::Gone),
+            Err(StatError::Missing) if holder(pidfd) == Holder::Reaped => {
+                return Err(IdentityError::Gone);
+            }
             Err(error) => return Err(IdentityError::Stamp(error)),
         };
-        // The number may have been reaped and given away before the stat was read; as long as the
-        // pidfd still reaches its process, the number was that process's all the while.
-        if reaped(pidfd) {
-            return Err(IdentityError::Gone);
+        // The number may have been given away before the stat was read; as long as the process
+        // behind the pidfd holds it, it was that process's all the while.
+        match holder(pidfd) {
+            Holder::Process(number) if number == pid => {}
+            Holder::Process(_) => return Err(IdentityError::OtherNumber),
+            Holder::Reaped => return Err(IdentityError::Gone),
+            Holder::Unknown => return Err(IdentityError::Stamp(StatError::Missing)),
         }
         Ok(Self {
             pid,
@@ -147,9 +155,11 @@ impl ProcessIdentity {
         let inode = pidfd_inode(pidfd.as_fd());
         let same = self.compare(inode, read_stat(self.pid));
         // The stamp was read by number: had the process behind the pidfd been reaped before, the
-        // stamp could be another's. Asked last, "not reaped" covers the read.
-        if reaped(pidfd.as_fd()) {
-            return Presence::Absent(AbsenceProof::ended());
+        // stamp could be another's. Asked last, "still its number" covers the read.
+        match holder(pidfd.as_fd()) {
+            Holder::Process(number) if number == self.pid => {}
+            Holder::Reaped => return Presence::Absent(AbsenceProof::ended()),
+            Holder::Process(_) | Holder::Unknown => return Presence::Unknown(UnknownWhy::NoStamp),
         }
         match same {
             Some(false) => Presence::Absent(AbsenceProof::other_process()),
@@ -188,9 +198,28 @@ fn pidfd_inode(pidfd: BorrowedFd<'_>) -> Option<u64> {
     rustix::fs::fstat(pidfd).ok().map(|stat| stat.st_ino)
 }
 
-/// Asks by a null signal whether the process was reaped; a refusal still means that it is there.
-fn reaped(pidfd: BorrowedFd<'_>) -> bool {
-    rustix::process::pidfd_send_signal_probe(pidfd) == Err(rustix::io::Errno::SRCH)
+/// Says which number the process behind a pidfd holds, as `/proc` counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// It runs or is a zombie under this number.
+    Process(Pid),
+    /// It was reaped: `Pid:` is -1.
+    Reaped,
+    /// `/proc` does not tell, or is that of another PID namespace.
+    Unknown,
+}
+
+fn holder(pidfd: BorrowedFd<'_>) -> Holder {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))
+    else {
+        return Holder::Unknown;
+    };
+    let number = text.lines().find_map(|line| line.strip_prefix("Pid:"));
+    match number.map(str::trim).map(str::parse::<i32>) {
+        Some(Ok(-1)) => Holder::Reaped,
+        Some(Ok(number)) => Pid::try_from(number).map_or(Holder::Unknown, Holder::Process),
+        Some(Err(_)) | None => Holder::Unknown,
+    }
 }
 
 /// Asks whether the last thread of the process has ended: its pidfd is then readable.

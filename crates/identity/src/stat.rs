@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::num::NonZeroU64;
 
 use crate::errno::Errno;
 use crate::limits::STAT_BYTES_MAX;
@@ -36,6 +37,8 @@ pub struct Stat {
     pub start_ticks: u64,
     /// Whether it is a thread of the kernel.
     pub kernel_thread: bool,
+    /// Address of its environment; `None` in the middle of an exec, and where it may not be seen.
+    pub environment_address: Option<NonZeroU64>,
 }
 
 /// Says why a process's line could not be had.
@@ -91,6 +94,7 @@ fn parse(line: &[u8]) -> Option<Stat> {
         pgid: Pid::try_from(pgid).ok(),
         start_ticks,
         kernel_thread: flags & KERNEL_THREAD != 0,
+        environment_address: fields.nth(27).and_then(|field| field.parse().ok()),
     })
 }
 

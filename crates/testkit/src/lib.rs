@@ -1,1 +1,34 @@
 //! Test support without anything of ours: temporary roots, a seeded generator and a fake clock.
+//!
+//! **Owns** what every test needs and nothing of placement knows: [`TempRoot`], [`Random`],
+//! [`FakeTime`], [`wait_until`] and programs run as an ordinary user ([`demoted`]). **Never**
+//! imports a crate of ours, so that any of them can use it. **Limits**: Linux; failures panic,
+//! since the caller is a test.
+//!
+//! ```
+//! use placement_testkit::{FakeTime, Random, TempRoot, wait_until};
+//! use std::time::Duration;
+//!
+//! let root = TempRoot::new();
+//! std::fs::write(root.join("note"), "here")?;
+//! wait_until(Duration::from_secs(5), "the note", || root.join("note").exists());
+//!
+//! assert_eq!(Random::seeded(7).next_u64(), Random::seeded(7).next_u64());
+//!
+//! let time = FakeTime::at(1_000);
+//! time.advance(Duration::from_millis(250));
+//! assert_eq!(time.unix_ms(), 1_250);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod random;
+mod root;
+mod time;
+mod user;
+mod wait;
+
+pub use random::Random;
+pub use root::TempRoot;
+pub use time::FakeTime;
+pub use user::{ORDINARY_ID, demoted, is_root};
+pub use wait::wait_until;

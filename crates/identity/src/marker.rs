@@ -1,0 +1,175 @@
+//! Finding processes by a variable that their ancestor was started with.
+
+use std::fs::File;
+use std::io::Read as _;
+
+use crate::limits::ENVIRON_BYTES_MAX;
+use crate::pid::Pid;
+use crate::process::ProcessIdentity;
+use crate::procfs_view::{ProcView, ProcessList, list_processes, proc_view};
+use crate::stat::{ProcessState, Stat, StatError, read_stat};
+
+/// Says what to look for.
+#[derive(Clone, Copy, Debug)]
+pub struct Marker<'a> {
+    /// Name of the environment variable.
+    pub name: &'a str,
+    /// Its exact value.
+    pub value: &'a str,
+    /// Start stamp of the first process that had it; older processes are not looked at.
+    pub not_older_than_start_ticks: u64,
+    /// Processes that are known to be others, such as runners, which hide their environment.
+    pub except: &'a [ProcessIdentity],
+}
+
+/// Answers which processes carry a marker.
+///
+/// The calling process and those that have ended are left out.
+#[derive(Debug)]
+#[must_use]
+pub enum MarkerScan {
+    /// These carry it, and every other process of that age was read.
+    Found(Vec<ProcessIdentity>),
+    /// No process carries it; every one of that age was read.
+    None,
+    /// At least these carry it; others may.
+    Unknown {
+        /// Processes that carry the marker.
+        found: Vec<ProcessIdentity>,
+        /// What hid the others.
+        why: MarkerDoubt,
+    },
+}
+
+/// Says why a marker scan is not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkerDoubt {
+    /// So many processes of that age do not let their environment be read.
+    Unreadable(u32),
+    /// `/proc` does not show every process.
+    ProcRestricted,
+    /// The process table has an entry that cannot be read.
+    ProcUnreadable,
+}
+
+impl MarkerDoubt {
+    /// Returns the fixed phrase.
+    pub fn because(self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "processes of that age do not show their environment",
+            Self::ProcRestricted => "the process table does not show every process",
+            Self::ProcUnreadable => "the process table has an entry that cannot be read",
+        }
+    }
+}
+
+/// Searches the environments of all running processes for a marker.
+///
+/// It reads what each process was started with; one that overwrote its environment is missed.
+pub fn scan_marker(marker: &Marker<'_>) -> MarkerScan {
+    let view = proc_view();
+    let list = list_processes();
+    let mut found = Vec::new();
+    let mut unreadable = 0_u32;
+    for stat in list.seen().iter().filter(|stat| is_candidate(stat, marker)) {
+        match carries(stat, marker) {
+            Carries::Yes(identity) => found.push(identity),
+            Carries::No => {}
+            Carries::Unknown => unreadable = unreadable.saturating_add(1),
+        }
+    }
+    let doubt = match (view, &list) {
+        (ProcView::Restricted, _) => Some(MarkerDoubt::ProcRestricted),
+        (ProcView::Full, ProcessList::Partial(_)) => Some(MarkerDoubt::ProcUnreadable),
+        (ProcView::Full, ProcessList::Complete(_)) if unreadable > 0 => {
+            Some(MarkerDoubt::Unreadable(unreadable))
+        }
+        (ProcView::Full, ProcessList::Complete(_)) => None,
+    };
+    match doubt {
+        Some(why) => MarkerScan::Unknown { found, why },
+        None if found.is_empty() => MarkerScan::None,
+        None => MarkerScan::Found(found),
+    }
+}
+
+/// The kernel's own threads have no environment, and new ones come up all the time.
+fn is_candidate(stat: &Stat, marker: &Marker<'_>) -> bool {
+    stat.state == ProcessState::Live
+        && !stat.kernel_thread
+        && stat.start_ticks >= marker.not_older_than_start_ticks
+        && stat.pid != Pid::this_process()
+        && !marker
+            .except
+            .iter()
+            .any(|known| known.pid == stat.pid && known.start_ticks == stat.start_ticks)
+}
+
+enum Carries {
+    Yes(ProcessIdentity),
+    No,
+    Unknown,
+}
+
+fn carries(stat: &Stat, marker: &Marker<'_>) -> Carries {
+    match read_environment(stat.pid) {
+        Environment::Read(environ) if environ.is_empty() => carries_nothing(stat, marker),
+        Environment::Read(environ) => judge(stat, marker, &environ),
+        Environment::TooLong => Carries::Unknown,
+        Environment::Unreadable => if_still_there(stat),
+    }
+}
+
+/// Tells a process that has no environment from one in the middle of an exec, which shows none.
+fn carries_nothing(stat: &Stat, marker: &Marker<'_>) -> Carries {
+    match read_stat(stat.pid) {
+        Ok(now) if now.start_ticks == stat.start_ticks && now.environment_address.is_some() => {}
+        Ok(_) | Err(_) => return if_still_there(stat),
+    }
+    // Read again: the exec may have ended between the empty read and the address.
+    match read_environment(stat.pid) {
+        Environment::Read(environ) => judge(stat, marker, &environ),
+        Environment::TooLong => Carries::Unknown,
+        Environment::Unreadable => if_still_there(stat),
+    }
+}
+
+fn judge(stat: &Stat, marker: &Marker<'_>, environ: &[u8]) -> Carries {
+    let entry = format!("{}={}", marker.name, marker.value);
+    if !environ.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes()) {
+        return Carries::No;
+    }
+    match ProcessIdentity::of(stat.pid) {
+        // The number may have been given away between the environment and the identity.
+        Ok(identity) if identity.start_ticks == stat.start_ticks => Carries::Yes(identity),
+        Ok(_) | Err(_) => if_still_there(stat),
+    }
+}
+
+enum Environment {
+    Read(Vec<u8>),
+    TooLong,
+    Unreadable,
+}
+
+fn read_environment(pid: Pid) -> Environment {
+    let mut environ = Vec::new();
+    let read = File::open(format!("/proc/{pid}/environ"))
+        .and_then(|file| file.take(ENVIRON_BYTES_MAX).read_to_end(&mut environ));
+    match read {
+        Ok(length) if u64::try_from(length) == Ok(ENVIRON_BYTES_MAX) => Environment::TooLong,
+        Ok(_) => Environment::Read(environ),
+        Err(_) => Environment::Unreadable,
+    }
+}
+
+/// What could not be read matters only while the process still runs.
+fn if_still_there(stat: &Stat) -> Carries {
+    match read_stat(stat.pid) {
+        Ok(now) if now.start_ticks == stat.start_ticks && now.state == ProcessState::Live => {
+            Carries::Unknown
+        }
+        Ok(_) | Err(StatError::Missing) => Carries::No,
+        Err(StatError::Unreadable(_) | StatError::Malformed) => Carries::Unknown,
+    }
+}

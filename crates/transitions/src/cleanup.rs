@@ -1,0 +1,26 @@
+//! The cleanup machine.
+
+use placement_contract::CleanupState::{self, Complete, Pending, Uncertain};
+use placement_contract::{EvidenceKind, ExecutionState};
+
+/// Returns the cleanup state after a row of evidence, or `None` where the row does not fit.
+///
+/// Complete is final. Only an exited attempt is cleaned; a stop before any claim leaves nothing to
+/// clean and completes in the same row.
+pub(crate) fn after(
+    state: CleanupState,
+    execution: ExecutionState,
+    kind: EvidenceKind,
+) -> Option<CleanupState> {
+    let may_clean = execution == ExecutionState::Exited && state != Complete;
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds say nothing of a cleanup")]
+    match kind {
+        EvidenceKind::StopBeforeStart => {
+            (execution == ExecutionState::Intended && state == Pending).then_some(Complete)
+        }
+        EvidenceKind::CleanupComplete => may_clean.then_some(Complete),
+        EvidenceKind::CleanupFailed => may_clean.then_some(Uncertain),
+        EvidenceKind::CleanupRefused => may_clean.then_some(state),
+        _ => Some(state),
+    }
+}

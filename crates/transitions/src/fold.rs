@@ -1,0 +1,289 @@
+//! A whole life of evidence folded into what it says.
+
+use crate::after::{Refused, after};
+use placement_contract::{AttemptState, Evidence, EvidenceKind, Exit, ExitSource};
+
+/// The detail of a `child.exited` row whose exit could not be learnt.
+pub const EXIT_NOT_KNOWN: &str = "not known";
+
+/// What the evidence of an attempt says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folded {
+    /// The states after the last row.
+    pub state: AttemptState,
+    /// The exit, where it was observed.
+    pub exit: Option<Exit>,
+    /// Who learnt of the exit.
+    pub exit_source: Option<ExitSource>,
+    /// The detail of the first `tree.gone` row.
+    pub tree_gone_by: Option<String>,
+    /// Whether a `group.gone` row is recorded.
+    pub group_gone: bool,
+    /// Whether a `child.not_started` row is recorded.
+    pub child_not_started: bool,
+    /// Whether a `child.creating` row is recorded.
+    pub child_creating: bool,
+    /// How many rows there are.
+    pub count: u64,
+}
+
+/// The evidence of an attempt contradicts itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("row {sequence}: {why}")]
+pub struct FoldError {
+    /// The sequence at which it was noticed.
+    pub sequence: u64,
+    /// What does not fit.
+    pub why: FoldWhy,
+}
+
+/// What does not fit in a row of evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FoldWhy {
+    /// There is no row, or the first one is another.
+    #[error("the first row is not intent.recorded")]
+    First,
+    /// A sequence is missing or comes twice.
+    #[error("the sequence is not the next one")]
+    Sequence,
+    /// The state before is not the state after the row before.
+    #[error("the state before is not the one that was reached")]
+    From,
+    /// The state after does not follow.
+    #[error("the state after does not follow from the kind")]
+    To,
+    /// The kind does not fit the state.
+    #[error("the kind does not fit the state")]
+    Kind,
+    /// A `child.exited` row does not tell an exit, or tells a second one.
+    #[error("the exit is not one exit in its one form")]
+    Exit,
+}
+
+impl Folded {
+    /// Starts a life: the first row alone.
+    pub const fn intended() -> Self {
+        Self {
+            state: AttemptState::INTENDED,
+            exit: None,
+            exit_source: None,
+            tree_gone_by: None,
+            group_gone: false,
+            child_not_started: false,
+            child_creating: false,
+            count: 1,
+        }
+    }
+
+    /// Adds one row.
+    ///
+    /// # Errors
+    /// [`FoldWhy::Exit`] where a `child.exited` row tells no exit or a second one.
+    /// [`FoldWhy::Kind`] where the kind does not fit; [`after`] says more.
+    pub fn with(mut self, kind: EvidenceKind, detail: &str) -> Result<Self, FoldWhy> {
+        let to = after(self.state, kind).map_err(|Refused { .. }| FoldWhy::Kind)?;
+        if kind == EvidenceKind::ChildExited {
+            self.learn_exit(detail)?;
+        } else if to.execution != self.state.execution {
+            self.exit_source = exit_source_of(kind).or(self.exit_source);
+        }
+        if kind == EvidenceKind::TreeGone && self.tree_gone_by.is_none() {
+            self.tree_gone_by = Some(detail.to_owned());
+        }
+        self.group_gone |= kind == EvidenceKind::GroupGone;
+        self.child_not_started |= kind == EvidenceKind::ChildNotStarted;
+        self.child_creating |= kind == EvidenceKind::ChildCreating;
+        self.state = to;
+        self.count += 1;
+        Ok(self)
+    }
+
+    /// Takes the one exit; a runner may bring it after a reconcile has settled the attempt.
+    fn learn_exit(&mut self, detail: &str) -> Result<(), FoldWhy> {
+        let exit = match detail {
+            EXIT_NOT_KNOWN => None,
+            phrase => Some(Exit::from_phrase(phrase).ok_or(FoldWhy::Exit)?),
+        };
+        let told_in_its_one_form = exit.is_none_or(|exit| exit.to_string() == detail);
+        if self.exit.is_some() || !told_in_its_one_form {
+            return Err(FoldWhy::Exit);
+        }
+        self.exit = exit;
+        self.exit_source = Some(ExitSource::Runner);
+        Ok(())
+    }
+}
+
+/// Says who learnt of the end that a kind tells of.
+fn exit_source_of(kind: EvidenceKind) -> Option<ExitSource> {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds tell of no end")]
+    match kind {
+        EvidenceKind::ChildNotStarted | EvidenceKind::ChildStartFailed => Some(ExitSource::Runner),
+        EvidenceKind::ReconcileAbsent => Some(ExitSource::Reconcile),
+        _ => None,
+    }
+}
+
+/// Folds all rows of an attempt, in their order.
+///
+/// # Errors
+/// [`FoldError`] names the first row that does not fit. An empty life is an error at row 1.
+pub fn fold<'a>(rows: impl IntoIterator<Item = &'a Evidence>) -> Result<Folded, FoldError> {
+    let mut folded: Option<Folded> = None;
+    for row in rows {
+        let error = |why| FoldError { sequence: row.sequence, why };
+        folded = Some(match folded.take() {
+            None => first(row).map_err(error)?,
+            Some(before) => next(before, row).map_err(error)?,
+        });
+    }
+    folded.ok_or(FoldError { sequence: 1, why: FoldWhy::First })
+}
+
+fn first(row: &Evidence) -> Result<Folded, FoldWhy> {
+    if row.sequence != 1 {
+        return Err(FoldWhy::Sequence);
+    }
+    if row.kind != EvidenceKind::IntentRecorded || row.from.is_some() {
+        return Err(FoldWhy::First);
+    }
+    if row.state_after() != Some(AttemptState::INTENDED) {
+        return Err(FoldWhy::To);
+    }
+    Ok(Folded::intended())
+}
+
+fn next(before: Folded, row: &Evidence) -> Result<Folded, FoldWhy> {
+    if before.count.checked_add(1) != Some(row.sequence) {
+        return Err(FoldWhy::Sequence);
+    }
+    let from = before.state.to_string();
+    if row.from.as_deref() != Some(from.as_str()) {
+        return Err(FoldWhy::From);
+    }
+    let folded = before.with(row.kind, &row.detail)?;
+    if row.state_after() != Some(folded.state) {
+        return Err(FoldWhy::To);
+    }
+    Ok(folded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use placement_contract::EvidenceKind::*;
+    use placement_contract::{Digest, ExecutionState, Timestamp};
+
+    /// Rows as a store would write them.
+    fn life(rows: &[(EvidenceKind, &str)]) -> Vec<Evidence> {
+        let mut state = AttemptState::INTENDED;
+        let mut made = vec![row(1, IntentRecorded, None, state, "")];
+        for (sequence, (kind, detail)) in (2..).zip(rows) {
+            let to = after(state, *kind).unwrap();
+            made.push(row(sequence, *kind, Some(state), to, detail));
+            state = to;
+        }
+        made
+    }
+
+    fn row(
+        sequence: u64,
+        kind: EvidenceKind,
+        from: Option<AttemptState>,
+        to: AttemptState,
+        detail: &str,
+    ) -> Evidence {
+        Evidence {
+            sequence,
+            at: Timestamp::from_unix_ms(0),
+            kind,
+            from: from.map(|state| state.to_string()),
+            to: to.to_string(),
+            detail: detail.to_owned(),
+            chain: Digest::of_bytes(b""),
+        }
+    }
+
+    const GOOD_RUN: &[(EvidenceKind, &str)] = &[
+        (RunnerStarted, ""),
+        (HomeCreated, ""),
+        (ChildCreating, ""),
+        (ChildIdentified, ""),
+        (ChildStarted, ""),
+        (ChildExited, "code 3"),
+        (TreeGone, "cgroup"),
+        (RunnerFinished, ""),
+        (CleanupComplete, ""),
+    ];
+
+    #[test]
+    fn a_good_run_folds_into_its_end() {
+        let folded = fold(&life(GOOD_RUN)).unwrap();
+        assert_eq!(folded.state.to_string(), "exited/complete");
+        assert_eq!(folded.exit, Some(Exit::Code { code: 3 }));
+        assert_eq!(folded.exit_source, Some(ExitSource::Runner));
+        assert_eq!(folded.tree_gone_by.as_deref(), Some("cgroup"));
+        assert_eq!(folded.count, 10);
+    }
+
+    #[test]
+    fn a_life_without_rows_is_an_error() {
+        assert_eq!(fold(&[]), Err(FoldError { sequence: 1, why: FoldWhy::First }));
+    }
+
+    #[test]
+    fn a_missing_row_is_noticed_wherever_it_was() {
+        for missing in 0..GOOD_RUN.len() {
+            let mut rows = life(GOOD_RUN);
+            rows.remove(missing);
+            assert_eq!(fold(&rows).unwrap_err().why, FoldWhy::Sequence, "row {missing}");
+        }
+    }
+
+    #[test]
+    fn a_changed_label_is_noticed() {
+        let mut from = life(GOOD_RUN);
+        from[5].from = Some("running/pending".into());
+        assert_eq!(fold(&from), Err(FoldError { sequence: 6, why: FoldWhy::From }));
+        let mut to = life(GOOD_RUN);
+        to[5].to = "uncertain/pending".into();
+        assert_eq!(fold(&to), Err(FoldError { sequence: 6, why: FoldWhy::To }));
+        let mut kind = life(GOOD_RUN);
+        kind[5].kind = RunnerStarted;
+        assert_eq!(fold(&kind), Err(FoldError { sequence: 6, why: FoldWhy::Kind }));
+    }
+
+    #[test]
+    fn an_exit_is_told_once_and_in_one_form() {
+        for detail in ["", "gone", "code  3", "code +3", "code 03"] {
+            let mut rows = life(GOOD_RUN);
+            rows[6].detail = detail.into();
+            assert_eq!(fold(&rows).unwrap_err().why, FoldWhy::Exit, "{detail:?}");
+        }
+        let twice = life(&[(RunnerStarted, ""), (ChildExited, "code 0"), (ChildExited, "code 1")]);
+        assert_eq!(fold(&twice), Err(FoldError { sequence: 4, why: FoldWhy::Exit }));
+    }
+
+    #[test]
+    fn an_exit_that_was_not_learnt_is_told_as_such() {
+        let folded = fold(&life(&[(RunnerStarted, ""), (ChildExited, EXIT_NOT_KNOWN)])).unwrap();
+        assert_eq!((folded.exit, folded.exit_source), (None, Some(ExitSource::Runner)));
+    }
+
+    #[test]
+    fn a_runner_brings_the_exit_after_a_reconcile() {
+        let settled = life(&[(RunnerStarted, ""), (ReconcileAbsent, "")]);
+        assert_eq!(fold(&settled).unwrap().exit_source, Some(ExitSource::Reconcile));
+        let late = life(&[(RunnerStarted, ""), (ReconcileAbsent, ""), (ChildExited, "signal 9")]);
+        let folded = fold(&late).unwrap();
+        assert_eq!(folded.exit, Some(Exit::Signal { signal: 9, core: false }));
+        assert_eq!(folded.exit_source, Some(ExitSource::Runner));
+    }
+
+    #[test]
+    fn a_stop_before_a_claim_has_no_exit() {
+        let folded = fold(&life(&[(StopBeforeStart, "")])).unwrap();
+        assert_eq!(folded.state.execution, ExecutionState::Exited);
+        assert_eq!((folded.exit, folded.exit_source), (None, None));
+    }
+}
