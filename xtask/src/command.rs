@@ -36,7 +36,10 @@ pub(crate) fn conclude(check: &str, findings: &[String]) -> Result<(), Failure> 
 }
 
 /// Makes a command for a program on the search path.
-#[expect(clippy::disallowed_methods, reason = "checks run cargo, npm and test programs as they are")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "checks run cargo, npm and test programs as they are"
+)]
 pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(name)
 }
@@ -49,10 +52,8 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
 
 /// Runs a command and returns what it wrote to its standard output.
 pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| cannot_run(command, &error))?;
+    let output =
+        command.stderr(Stdio::inherit()).output().map_err(|error| cannot_run(command, &error))?;
     if !output.status.success() {
         return Err(failed(command, output.status));
     }

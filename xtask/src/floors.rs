@@ -71,7 +71,8 @@ fn check(packages: &[Package], floors: &[(&str, u8)]) -> Vec<String> {
 
 /// Names both crates of each import to the same or a higher floor; tests may import anything.
 fn upward_imports(package: &Package, floor: u8, floors: &[(&str, u8)]) -> Vec<String> {
-    let imports = package.dependencies.iter().filter(|import| import.kind.as_deref() != Some("dev"));
+    let imports =
+        package.dependencies.iter().filter(|import| import.kind.as_deref() != Some("dev"));
     imports
         .filter_map(|import| {
             let below = floor_of(&import.name, floors)?;

@@ -45,11 +45,10 @@ impl Workspace {
 }
 
 impl Package {
-    /// Returns the member's folder as the code map names it: `contract`, `bins/placement`, `xtask`.
+    /// Returns the member's folder below the root: `crates/contract`, `bins/placement`, `xtask`.
     pub(crate) fn folder(&self, root: &Utf8Path) -> String {
         let directory = self.manifest_path.parent().unwrap_or(&self.manifest_path);
-        let inside = directory.strip_prefix(root).unwrap_or(directory);
-        inside.strip_prefix("crates").unwrap_or(inside).as_str().to_owned()
+        directory.strip_prefix(root).unwrap_or(directory).as_str().to_owned()
     }
 }
 
@@ -60,15 +59,17 @@ pub(crate) fn files(root: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Failure> {
     let mut found = Vec::new();
     let mut pending = vec![root.to_owned()];
     while let Some(directory) = pending.pop() {
-        let entries =
-            directory.read_dir_utf8().map_err(|e| Failure::io("list", &directory, &e))?;
+        let entries = directory.read_dir_utf8().map_err(|e| Failure::io("list", &directory, &e))?;
         for entry in entries {
             let entry = entry.map_err(|e| Failure::io("list", &directory, &e))?;
             let kind = entry.file_type().map_err(|e| Failure::io("look at", entry.path(), &e))?;
+            if entry.file_name() == ".git" {
+                continue;
+            }
             if !kind.is_dir() {
                 let inside = entry.path().strip_prefix(root).expect("it was found below the root");
                 found.push(inside.to_owned());
-            } else if entry.file_name() != ".git" && !entry.path().join("CACHEDIR.TAG").exists() {
+            } else if !entry.path().join("CACHEDIR.TAG").exists() {
                 pending.push(entry.path().to_owned());
             }
         }
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_named_as_the_code_map_names_it() {
+    fn a_folder_is_named_from_the_root() {
         let package = |path: &str| Package {
             name: String::new(),
             description: None,
@@ -108,7 +109,7 @@ mod tests {
             dependencies: Vec::new(),
         };
         let root = Utf8Path::new("/w");
-        assert_eq!(package("/w/crates/store/Cargo.toml").folder(root), "store");
+        assert_eq!(package("/w/crates/store/Cargo.toml").folder(root), "crates/store");
         assert_eq!(package("/w/bins/placement/Cargo.toml").folder(root), "bins/placement");
         assert_eq!(package("/w/xtask/Cargo.toml").folder(root), "xtask");
     }

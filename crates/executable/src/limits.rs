@@ -4,8 +4,8 @@
 pub const STEP_BYTES_MAX: usize = 1024 * 1024;
 /// Largest executable, in bytes: four times the largest real one, hashed within a start budget.
 pub const EXECUTABLE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
-/// Longest search path, in bytes: one page-sized path a directory, sixteen directories.
-pub const SEARCH_PATH_BYTES_MAX: usize = 65_536;
+/// Longest search path, in bytes: the kernel's bound of one environment string.
+pub const SEARCH_PATH_BYTES_MAX: usize = 131_072;
 /// Longest path that a lookup tries, in bytes: the kernel's `PATH_MAX`.
 pub(crate) const PATH_BYTES_MAX: usize = 4_096;
 /// Bytes of a script that the kernel looks at for its interpreter: `BINPRM_BUF_SIZE`.

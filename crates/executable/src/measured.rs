@@ -103,9 +103,11 @@ impl Measured {
 impl Held {
     pub(crate) fn seen_again(&self) -> Result<(), Changed> {
         let changed = |fact| Changed { which: self.which, fact };
-        let by_descriptor = self.file.metadata().map_err(|_| changed(Fact::Gone))?;
-        self.facts.compare(&Facts::of(&by_descriptor)).map_err(changed)?;
+        // The path first: it tells a replaced file, of which the descriptor only sees that it lost
+        // a link.
         let by_path = std::fs::metadata(&self.path).map_err(|_| changed(Fact::Gone))?;
-        self.facts.compare(&Facts::of(&by_path)).map_err(changed)
+        self.facts.compare(&Facts::of(&by_path)).map_err(changed)?;
+        let by_descriptor = self.file.metadata().map_err(|_| changed(Fact::Gone))?;
+        self.facts.compare(&Facts::of(&by_descriptor)).map_err(changed)
     }
 }

@@ -48,7 +48,7 @@ impl GroupAbsence {
 /// probe (`kill(-pgid, 0)`) that answered `ESRCH`. Either alone can miss: a relay of forking members
 /// escapes a scan, and the probe is what the kernel says at one moment.
 pub fn observe_group(pgid: Pid, boot_id: &str, observer: &Observer) -> GroupPresence {
-    if pgid.get() <= 1 {
+    if pgid <= Pid::GROUP_OUTSIDE {
         return GroupPresence::Unknown(UnknownWhy::NotAGroup);
     }
     match place(boot_id, observer) {
@@ -96,7 +96,7 @@ mod tests {
     use crate::presence::UnknownWhy;
 
     #[test]
-    fn group_one_is_never_answered_for() {
+    fn a_group_led_from_outside_the_namespace_is_never_answered_for() {
         let answer = observe_group(
             Pid::try_from(1).unwrap(),
             &boot_id().unwrap(),

@@ -18,6 +18,11 @@ pub struct Pid(NonZeroU32);
 pub struct PidError;
 
 impl Pid {
+    /// The group number recorded for a process whose group is led from outside the PID namespace,
+    /// for which the kernel gives none: no question about that group is answered, and no signal sent
+    /// to it.
+    pub const GROUP_OUTSIDE: Self = Self(NonZeroU32::MIN);
+
     /// Returns the number.
     pub fn get(self) -> u32 {
         self.0.get()

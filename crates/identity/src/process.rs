@@ -22,7 +22,7 @@ const PID_FS_MAGIC: u64 = 0x5049_4446;
 pub struct ProcessIdentity {
     /// The process.
     pub pid: Pid,
-    /// Its process group when it was seen.
+    /// Its process group when it was seen, or [`Pid::GROUP_OUTSIDE`].
     pub pgid: Pid,
     /// Start stamp in clock ticks since boot (100 a second).
     #[serde(with = "crate::decimal")]
@@ -57,9 +57,6 @@ pub enum IdentityError {
     /// The descriptor belongs to a process with another number.
     #[error("the descriptor belongs to another process")]
     OtherNumber,
-    /// The process group lies in another PID namespace.
-    #[error("the process group is not visible")]
-    Group,
     /// The boot id could not be read.
     #[error("cannot read the boot id")]
     Boot(#[source] MachineError),
@@ -111,7 +108,7 @@ impl ProcessIdentity {
         }
         Ok(Self {
             pid,
-            pgid: stat.pgid.ok_or(IdentityError::Group)?,
+            pgid: stat.pgid.unwrap_or(Pid::GROUP_OUTSIDE),
             start_ticks: stat.start_ticks,
             boot_id: machine::boot_id().map_err(IdentityError::Boot)?,
             pidfd_inode: pidfd_inode(pidfd),

@@ -141,8 +141,8 @@ mod tests {
         let own = read_stat(Pid::this_process()).unwrap();
         let other = procfs::process::Process::myself().unwrap().stat().unwrap();
         assert_eq!(own.start_ticks, other.starttime);
-        assert_eq!(own.pgid.unwrap().as_raw(), other.pgrp);
-        assert_eq!(own.parent.unwrap().as_raw(), other.ppid);
+        assert_eq!(own.pgid.map_or(0, Pid::as_raw), other.pgrp);
+        assert_eq!(own.parent.map_or(0, Pid::as_raw), other.ppid);
     }
 
     #[test]

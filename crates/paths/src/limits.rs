@@ -21,8 +21,12 @@ pub(crate) const REMOVE_DEPTH_MAX: usize = 65_536;
 /// Subdirectory names remembered per level before they are removed: bounds memory in wide trees.
 pub(crate) const REMOVE_BATCH_MAX: usize = 256;
 
-/// Listings of one directory during its removal: ends a race against somebody who keeps creating.
-pub(crate) const REMOVE_PASSES_MAX: u32 = 65_536;
+/// Entries handled per listing: a listing that somebody keeps filling ends here and begins anew.
+pub(crate) const REMOVE_LISTED_MAX: usize = 65_536;
+
+/// Listings of one directory during its removal (a million subdirectories): ends a race against
+/// somebody who keeps creating.
+pub(crate) const REMOVE_PASSES_MAX: u32 = 4096;
 
 /// Repeated listings only because entries appeared after the last one.
 pub(crate) const REMOVE_RACES_MAX: u32 = 16;

@@ -3,7 +3,7 @@
 use placement_contract::{Code, Refusal};
 
 /// What was asked, what stood against it and what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{refusal}")]
 pub struct Error {
     refusal: Refusal,
@@ -29,5 +29,11 @@ impl Error {
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         Self { refusal }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        error.refusal
     }
 }

@@ -1,1 +1,68 @@
 //! The facade an embedder uses: open a root, launch a program, read its output, finish with proof.
+//!
+//! **Owns** the words of an embedder ([`Placement`], [`Launch`], [`AttemptHandle`], [`End`]), which
+//! program becomes a runner, and how one data link serves readers and writers. **Never** contains a
+//! rule of placement: what is admitted, recorded, proven or removed is decided below. **Never**
+//! reads the environment, starts a thread for an attempt, or prints.
+//!
+//! **Limitations**: Linux; blocking calls only. A process that was started as a runner opens
+//! nothing.
+//!
+//! Reading order: `builder`, `host`, `launch`, `request`, `attempt`, `link`, `output`, `end`,
+//! `observer`, `attempts`, `runner_choice`, `error`.
+//!
+//! ```no_run
+//! use placement::{Launch, Placement};
+//! use std::io::Write;
+//!
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     placement::runner::enter(); // only for a single-file host
+//!     let mut stdout = std::io::stdout();
+//!     let host = Placement::open("state")?;
+//!     let attempt = host.launch(Launch::program("echo").arg("hello").key("ci-4711"))?;
+//!     for chunk in attempt.output() {
+//!         stdout.write_all(chunk?.bytes())?;
+//!     }
+//!     println!("{}", attempt.finish()?); // exited 0; tree gone (cgroup); 12 evidence rows
+//!     Ok(())
+//! }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod attempt;
+mod attempts;
+mod builder;
+mod end;
+mod error;
+mod host;
+mod launch;
+mod link;
+mod observer;
+mod output;
+mod request;
+mod runner_choice;
+
+pub use attempt::{AttemptHandle, Input};
+pub use attempts::Attempts;
+pub use builder::Builder;
+pub use end::End;
+pub use error::Error;
+pub use host::Placement;
+pub use launch::Launch;
+pub use link::InputOutcome;
+pub use observer::{Observer, Seen};
+pub use output::{Chunk, Output, Text, TextPiece, Utf8Decoder};
+pub use placement_contract::{
+    Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Digest,
+    Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation, Leftovers, Liveness,
+    Mechanism, MechanismReport, OnHostLoss, OwnerId, Refusal, Status, StdinMode, StreamName,
+    Timeouts, Timestamp,
+};
+pub use placement_runner::SystemClock;
+pub use placement_service::{Capabilities, InputRefused, StopMode, Verified};
+
+/// Becoming the runner of an attempt.
+pub mod runner {
+    pub use crate::runner_choice::enter;
+}

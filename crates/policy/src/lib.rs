@@ -3,7 +3,8 @@
 //! **Owns** what a host offers ([`Definitions`]), what one launch sees of it ([`Snapshot`]) and the
 //! check of a request against it ([`resolve`]). **Never** lets a request choose: it names what it
 //! was made for, and anything else is refused. **Limitations**: one binding, one profile and one
-//! policy a host; directories are taken as physical paths, resolved by whoever admits them.
+//! policy a host; whether an admitted directory exists is asked when a grant on it
+//! is resolved.
 //!
 //! Reading order: `snapshot`, `definitions`, `resolve`, `limits`.
 //!
@@ -13,7 +14,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut snapshot = Snapshot::embedded().with_search_path("/usr/bin:/bin");
-//! let root_ref = snapshot.admit("/srv/project".into(), Access::Write)?;
+//! let root_ref = snapshot.admit("/srv/project", Access::Write)?;
 //! assert_eq!(snapshot.root(&root_ref).map(|root| root.access), Some(Access::Write));
 //! assert_eq!(snapshot.policy().r#ref.as_str(), "placement.default");
 //! # Ok(())
@@ -32,4 +33,4 @@ pub use definitions::{
 };
 pub use limits::ADMITTED_ROOTS_MAX;
 pub use resolve::resolve;
-pub use snapshot::{AdmitError, AdmittedRoot, Named, SEARCH_PATH_DEFAULT, Snapshot};
+pub use snapshot::{AdmittedRoot, Named, SEARCH_PATH_DEFAULT, Snapshot};

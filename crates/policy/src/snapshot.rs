@@ -6,8 +6,9 @@ use crate::definitions::{
 use crate::limits::ADMITTED_ROOTS_MAX;
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{
-    Access, BindingRef, Digest, EnvironmentName, PolicyRef, ProfileId, RootRef,
+    Access, BindingRef, Code, Digest, EnvironmentName, PolicyRef, ProfileId, Refusal, RootRef,
 };
+use placement_paths::resolve_directory;
 use std::collections::BTreeMap;
 
 /// Where programs are looked for unless the host says otherwise.
@@ -27,7 +28,7 @@ pub struct Named<R> {
 pub struct AdmittedRoot {
     /// Its name, which is made from the directory and so the same for every run.
     pub root_ref: RootRef,
-    /// Its physical path.
+    /// Its physical path, as far as it existed when it was admitted.
     pub directory: Utf8PathBuf,
     /// The most that a grant on it may allow.
     pub access: Access,
@@ -43,17 +44,6 @@ pub struct Snapshot {
     admitted_roots: Vec<AdmittedRoot>,
     search_path: String,
     environment: BTreeMap<EnvironmentName, String>,
-}
-
-/// A directory cannot be admitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AdmitError {
-    /// The path is not absolute.
-    #[error("an admitted directory must be an absolute path")]
-    NotAbsolute,
-    /// There are as many as there may be.
-    #[error("at most 256 directories can be admitted")]
-    TooMany,
 }
 
 impl Snapshot {
@@ -97,26 +87,35 @@ impl Snapshot {
         self
     }
 
-    /// Admits a directory by its physical path and returns the name that grants use for it.
+    /// Admits a directory and returns the name that grants use for it.
     ///
-    /// The name is `dir:` and 32 hexadecimal characters of the path's SHA-256, so that a request
-    /// made again names the same root. A directory that is admitted twice keeps the wider access.
+    /// The name is `dir:` and 32 hexadecimal characters of the SHA-256 of the physical path, so
+    /// that a request made again names the same root. A directory that is admitted twice keeps the
+    /// wider access. One that is not there is admitted all the same, under the path that it would
+    /// have: a replay needs its name only, and a new launch is refused when its grants are
+    /// resolved.
     ///
     /// # Errors
-    /// [`AdmitError`] for a relative path or too many roots.
-    pub fn admit(&mut self, directory: &Utf8Path, access: Access) -> Result<RootRef, AdmitError> {
+    /// INVALID for a relative path or too many roots.
+    pub fn admit(
+        &mut self,
+        directory: impl AsRef<Utf8Path>,
+        access: Access,
+    ) -> Result<RootRef, Refusal> {
+        let directory = directory.as_ref();
         if !directory.is_absolute() {
-            return Err(AdmitError::NotAbsolute);
+            let message = "an admitted directory must be an absolute path";
+            return Err(Refusal::new(Code::Invalid, message));
         }
-        let root_ref = root_ref_of(directory);
+        let directory = physical(directory);
+        let root_ref = root_ref_of(&directory);
         if let Some(known) = self.admitted_roots.iter_mut().find(|root| root.root_ref == root_ref) {
             known.access = known.access.max(access);
             return Ok(root_ref);
         }
         if self.admitted_roots.len() >= ADMITTED_ROOTS_MAX {
-            return Err(AdmitError::TooMany);
+            return Err(Refusal::new(Code::Invalid, "at most 256 directories can be admitted"));
         }
-        let directory = directory.to_owned();
         self.admitted_roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access });
         Ok(root_ref)
     }
@@ -162,6 +161,20 @@ impl Snapshot {
     }
 }
 
+/// Resolves what exists of a path and appends the rest as it is given.
+fn physical(directory: &Utf8Path) -> Utf8PathBuf {
+    for existing in directory.ancestors() {
+        if let Ok(resolved) = resolve_directory(existing) {
+            let rest = directory.strip_prefix(existing).expect("an ancestor is a prefix");
+            return match rest.as_str() {
+                "" => resolved.as_path().to_owned(),
+                _ => resolved.as_path().join(rest),
+            };
+        }
+    }
+    directory.to_owned()
+}
+
 fn root_ref_of(directory: &Utf8Path) -> RootRef {
     let digest = Digest::of_bytes(directory.as_str().as_bytes());
     RootRef::parse(&format!("dir:{}", &digest.as_str()[..32])).expect("36 printable characters")
@@ -170,42 +183,66 @@ fn root_ref_of(directory: &Utf8Path) -> RootRef {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use placement_testkit::TempRoot;
 
     #[test]
     fn a_root_keeps_its_name_from_run_to_run() {
         let mut one = Snapshot::embedded();
         let mut two = Snapshot::embedded();
-        two.admit(Utf8Path::new("/var"), Access::Read).unwrap();
-        let name = one.admit(Utf8Path::new("/srv/project"), Access::Write).unwrap();
-        assert_eq!(two.admit(Utf8Path::new("/srv/project"), Access::Write), Ok(name.clone()));
+        two.admit("/var", Access::Read).unwrap();
+        let name = one.admit("/srv/project", Access::Write).unwrap();
+        assert_eq!(two.admit("/srv/project", Access::Write), Ok(name.clone()));
         assert!(name.as_str().starts_with("dir:"));
         assert_eq!(name.as_str().len(), 36);
     }
 
     #[test]
+    fn a_root_is_named_by_its_physical_path() {
+        let scratch = TempRoot::new();
+        std::fs::create_dir(scratch.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", scratch.join("link")).unwrap();
+        let mut snapshot = Snapshot::embedded();
+        let name = snapshot.admit(scratch.join("real"), Access::Read).unwrap();
+        assert_eq!(snapshot.admit(scratch.join("link"), Access::Read), Ok(name.clone()));
+        assert_eq!(snapshot.admit(scratch.join("link/../real"), Access::Read), Ok(name));
+        assert_eq!(snapshot.admitted_roots()[0].directory, scratch.join("real"));
+    }
+
+    #[test]
+    fn a_root_that_is_gone_keeps_its_name() {
+        let scratch = TempRoot::new();
+        std::fs::create_dir_all(scratch.join("real/project")).unwrap();
+        std::os::unix::fs::symlink("real", scratch.join("link")).unwrap();
+        let mut snapshot = Snapshot::embedded();
+        let name = snapshot.admit(scratch.join("link/project"), Access::Read).unwrap();
+        std::fs::remove_dir(scratch.join("real/project")).unwrap();
+        assert_eq!(snapshot.admit(scratch.join("link/project"), Access::Read), Ok(name));
+    }
+
+    #[test]
     fn the_wider_access_stays() {
         let mut snapshot = Snapshot::embedded();
-        let name = snapshot.admit(Utf8Path::new("/srv"), Access::Write).unwrap();
-        snapshot.admit(Utf8Path::new("/srv"), Access::Read).unwrap();
+        let name = snapshot.admit("/srv", Access::Write).unwrap();
+        snapshot.admit("/srv", Access::Read).unwrap();
         assert_eq!(snapshot.admitted_roots().len(), 1);
         assert_eq!(snapshot.root(&name).map(|root| root.access), Some(Access::Write));
     }
 
     #[test]
     fn a_relative_directory_is_refused() {
-        let refused = Snapshot::embedded().admit(Utf8Path::new("srv"), Access::Read);
-        assert_eq!(refused, Err(AdmitError::NotAbsolute));
+        let refused = Snapshot::embedded().admit("srv", Access::Read);
+        assert_eq!(refused.map_err(|refusal| refusal.code), Err(Code::Invalid));
     }
 
     #[test]
     fn roots_are_bounded() {
         let mut snapshot = Snapshot::embedded();
         for number in 0..ADMITTED_ROOTS_MAX {
-            snapshot.admit(Utf8Path::new(&format!("/srv/{number}")), Access::Read).unwrap();
+            snapshot.admit(format!("/srv/{number}"), Access::Read).unwrap();
         }
-        let refused = snapshot.admit(Utf8Path::new("/srv/one-more"), Access::Read);
-        assert_eq!(refused, Err(AdmitError::TooMany));
-        assert!(snapshot.admit(Utf8Path::new("/srv/0"), Access::Write).is_ok());
+        let refused = snapshot.admit("/srv/one-more", Access::Read);
+        assert_eq!(refused.map_err(|refusal| refusal.code), Err(Code::Invalid));
+        assert!(snapshot.admit("/srv/0", Access::Write).is_ok());
     }
 
     #[test]

@@ -7,6 +7,8 @@
 use std::ffi::{c_char, c_int};
 use std::os::fd::RawFd;
 
+use placement_identity::Errno;
+
 use crate::sys;
 
 /// Exit code of a new process that could not become the program.
@@ -116,7 +118,8 @@ fn set_up(plan: &ChildPlan) -> Result<(), Failure> {
         // SAFETY: takes numbers only. The sources lie above 2, so none is overwritten.
         check(unsafe { libc::dup2(source, target) }, ChildStep::Stdio)?;
     }
-    close_all_but(plan.kept)
+    close_from(3, plan.kept)
+        .map_err(|errno| Failure { step: ChildStep::Descriptors, errno: errno.raw() })
 }
 
 /// Asks for SIGKILL when the thread that made this process ends.
@@ -134,7 +137,7 @@ fn die_with(parent: libc::pid_t) -> Result<(), Failure> {
 
 /// Gives every signal its default action, the two that the C library hides included, and unblocks
 /// all. Some programs keep an inherited "ignored" for ever.
-fn default_signals() {
+pub(crate) fn default_signals() {
     // A zeroed kernel sigaction, of whatever length this machine has: SIG_DFL, no flags, no mask.
     let default = [0_u64; 8];
     for signal in 1..=SIGNAL_MAX {
@@ -163,27 +166,24 @@ fn default_signals() {
     }
 }
 
-/// Until exec this process would hold the gate's own write end, the runner's lock and its sockets:
-/// a runner that is killed now would never let it see the end of the gate.
-fn close_all_but(kept: [RawFd; 3]) -> Result<(), Failure> {
-    let mut first = 3_u32;
+/// Closes every descriptor from `first` on but those given, which are sorted.
+///
+/// Until exec the new process would hold the gate's own write end, the runner's lock and its
+/// sockets: a runner that is killed now would never let it see the end of the gate.
+pub(crate) fn close_from<const N: usize>(first: u32, kept: [RawFd; N]) -> Result<(), Errno> {
+    let mut first = first;
     for descriptor in kept {
         let descriptor = descriptor.unsigned_abs();
         if descriptor > first {
-            close_range(first, descriptor.wrapping_sub(1))?;
+            sys::close_range(first, descriptor.wrapping_sub(1))?;
         }
         first = descriptor.wrapping_add(1);
     }
-    close_range(first, u32::MAX)
-}
-
-fn close_range(first: u32, last: u32) -> Result<(), Failure> {
-    sys::close_range(first, last)
-        .map_err(|errno| Failure { step: ChildStep::Descriptors, errno: errno.raw() })
+    sys::close_range(first, u32::MAX)
 }
 
 /// Waits for one byte; end of file means that the runner is gone or does not want the program.
-fn released(gate: RawFd) -> bool {
+pub(crate) fn released(gate: RawFd) -> bool {
     let mut byte = 0_u8;
     loop {
         // SAFETY: reads at most one byte into one byte.

@@ -6,6 +6,10 @@ use std::time::Duration;
 /// stalled network file system must not hold the runner's loop for ever.
 pub(crate) const EXEC_WAIT_MAX: Duration = Duration::from_secs(10);
 
+/// How long a process that was killed before it ran its program is waited for; it is gone within
+/// milliseconds unless the kernel holds it in a read that nothing interrupts.
+pub(crate) const NEWBORN_END_MAX: Duration = Duration::from_secs(5);
+
 /// Processes that one look at a tree takes in; the default `pid_max` of a large machine is 4 Mi,
 /// and a tree of this size is past every limit an agent needs.
 pub(crate) const TREE_MEMBERS_MAX: usize = 65_536;

@@ -13,6 +13,9 @@ const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 4;
 /// Creates a child by `clone3(2)`, at birth in the given cgroup, that runs `routine` on a copy of
 /// this process's memory. Returns its number and its pidfd (close-on-exec).
 ///
+/// Container engines answer `clone3` with `ENOSYS`, because their filters cannot look into its
+/// arguments; `clone(2)` does the same but for the cgroup.
+///
 /// # Safety
 /// Other threads of this process do not exist in the child, but their locks do: `routine` must make
 /// async-signal-safe calls only, which excludes allocating, panicking and the standard library's
@@ -23,27 +26,24 @@ pub(crate) unsafe fn clone_child<T>(
     data: &T,
 ) -> Result<(Pid, OwnedFd), Errno> {
     let mut pidfd: RawFd = -1;
-    let into_cgroup = if cgroup.is_some() { CLONE_INTO_CGROUP } else { 0 };
-    let mut arguments = empty_arguments();
-    arguments.flags = CLONE_PIDFD | into_cgroup;
-    arguments.pidfd = (&raw mut pidfd) as u64;
-    arguments.exit_signal = raw_u64(libc::SIGCHLD);
-    arguments.cgroup = cgroup.map_or(0, |directory| raw_u64(directory.as_raw_fd()));
     // A handler of this process must not run in the child before it is reset there.
     let mask = SigSet::all()
         .thread_swap_mask(SigmaskHow::SIG_SETMASK)
         .map_err(|error| Errno::from_raw(error as i32))?;
-    // SAFETY: the arguments are initialized, live through the call, and have the size given; without
-    // CLONE_VM the child has its own copy of the stack.
-    let answer = unsafe {
-        libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>())
-    };
+    // SAFETY: the child's answer is zero and leads to the routine alone, which the caller vouches
+    // for.
+    let mut answer = unsafe { clone3(cgroup, Some(&mut pidfd)) };
+    let mut error = last_errno();
+    if answer < 0 && error.raw() == libc::ENOSYS && cgroup.is_none() {
+        // SAFETY: as above.
+        answer = unsafe { clone(Some(&mut pidfd)) };
+        error = last_errno();
+    }
     if answer == 0 {
         // SAFETY: this is the child, and the caller vouches for the routine.
         unsafe { routine(data) }
     }
-    let error = last_errno();
-    mask.thread_set_mask().map_err(|error| Errno::from_raw(error as i32))?;
+    mask.thread_set_mask().expect("a mask that was in force is a valid one");
     let pid = Pid::try_from(i32::try_from(answer).unwrap_or(-1)).map_err(|_| error)?;
     // SAFETY: the kernel stored a new descriptor there, which nobody else owns.
     Ok((pid, unsafe { OwnedFd::from_raw_fd(pidfd) }))
@@ -55,10 +55,47 @@ pub(crate) unsafe fn clone_child<T>(
 /// # Safety
 /// As for [`clone_child`].
 pub(crate) unsafe fn clone_again() -> c_long {
+    // SAFETY: the caller vouches for what the new process does.
+    unsafe { clone(None) }
+}
+
+/// # Safety
+/// Zero is the answer in a new process, which may make async-signal-safe calls only.
+unsafe fn clone3(cgroup: Option<BorrowedFd<'_>>, pidfd: Option<&mut RawFd>) -> c_long {
     let mut arguments = empty_arguments();
     arguments.exit_signal = raw_u64(libc::SIGCHLD);
-    // SAFETY: as in `clone_child`; no flag asks the kernel to write anything back.
+    if let Some(pidfd) = pidfd {
+        arguments.flags |= CLONE_PIDFD;
+        arguments.pidfd = std::ptr::from_mut(pidfd) as u64;
+    }
+    if let Some(directory) = cgroup {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = raw_u64(directory.as_raw_fd());
+    }
+    // SAFETY: the arguments are initialized, live through the call, and have the size given; without
+    // CLONE_VM the new process has its own copy of the stack.
     unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) }
+}
+
+/// # Safety
+/// As for [`clone3`].
+unsafe fn clone(pidfd: Option<&mut RawFd>) -> c_long {
+    let flags = if pidfd.is_some() { CLONE_PIDFD } else { 0 } | raw_u64(libc::SIGCHLD);
+    let pidfd = pidfd.map_or(std::ptr::null_mut(), std::ptr::from_mut);
+    // The order of flags, stack and pidfd is the same on every machine but s390 and cris; the two
+    // arguments after them are not used.
+    // SAFETY: without a stack and CLONE_VM the new process has its own copy of this one; the kernel
+    // writes one descriptor where it was asked for one.
+    unsafe {
+        libc::syscall(
+            libc::SYS_clone,
+            flags,
+            std::ptr::null_mut::<libc::c_void>(),
+            pidfd,
+            std::ptr::null_mut::<libc::c_void>(),
+            std::ptr::null_mut::<libc::c_void>(),
+        )
+    }
 }
 
 fn empty_arguments() -> libc::clone_args {

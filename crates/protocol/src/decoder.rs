@@ -17,7 +17,6 @@ pub struct Decoder {
     header_bytes: usize,
     open: Option<Open>,
     ready: Option<Frame>,
-    failed: Option<FrameError>,
 }
 
 /// A frame whose header was read and whose payload is still coming.
@@ -30,14 +29,7 @@ struct Open {
 impl Decoder {
     /// Makes a decoder for one link.
     pub const fn new(link: LinkKind) -> Self {
-        Self {
-            link,
-            header: [0; HEADER_BYTES],
-            header_bytes: 0,
-            open: None,
-            ready: None,
-            failed: None,
-        }
+        Self { link, header: [0; HEADER_BYTES], header_bytes: 0, open: None, ready: None }
     }
 
     /// Takes bytes up to the end of one frame and returns how many it took.
@@ -45,13 +37,10 @@ impl Decoder {
     /// # Errors
     /// [`FrameError`] as soon as a header is not one of this link.
     pub fn push(&mut self, bytes: &[u8]) -> Result<usize, FrameError> {
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
         if self.ready.is_some() {
             return Ok(0);
         }
-        let taken = self.push_header(bytes).inspect_err(|error| self.failed = Some(*error))?;
+        let taken = self.push_header(bytes)?;
         Ok(taken + self.push_payload(&bytes[taken..]))
     }
 
@@ -79,6 +68,7 @@ impl Decoder {
         self.header[self.header_bytes..self.header_bytes + taken].copy_from_slice(&bytes[..taken]);
         self.header_bytes += taken;
         if self.header_bytes == HEADER_BYTES {
+            // A header that is refused stays, so every later push is refused with it.
             let (header, missing_bytes) = Header::from_bytes(&self.header, self.link)?;
             self.header_bytes = 0;
             // Set aside whole, since growing would leave unwiped copies of a secret payload.
@@ -108,7 +98,6 @@ impl fmt::Debug for Decoder {
             .debug_struct("Decoder")
             .field("link", &self.link)
             .field("inside_frame", &self.is_inside_frame())
-            .field("failed", &self.failed)
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
-//! One frame: a header of 40 bytes, little endian, and its payload.
+//! One frame: a header of 32 bytes, little endian, and its payload.
 //!
-//! `len u32 | kind u8 | stream u8 | flags u16 | generation u64 | sequence u64 | offset u64 |
-//! reserved u64`, where `len` counts the payload only and `reserved` is zero.
+//! `len u32 | kind u8 | stream u8 | flags u16 | generation u64 | sequence u64 | offset u64`, where
+//! `len` counts the payload only.
 
 use crate::kind::{Kind, LinkKind};
 use crate::limits::HEADER_BYTES;
@@ -104,7 +104,7 @@ impl Header {
         if !carries.flags.has(self.flags) {
             return Err(FrameError::UnknownFlag);
         }
-        if self.stream.is_some() != carries.stream {
+        if self.stream.is_some() != carries.output {
             return Err(FrameError::Field("stream"));
         }
         if self.generation != Generation::NONE && !carries.generation {
@@ -114,7 +114,7 @@ impl Header {
         if (self.sequence != 0) != carries.sequence {
             return Err(FrameError::Field("sequence"));
         }
-        if self.offset != 0 && !carries.offset {
+        if self.offset != 0 && !carries.output {
             return Err(FrameError::Field("offset"));
         }
         Ok(())
@@ -153,9 +153,6 @@ impl Header {
             offset: u64::from_le_bytes(array(bytes, 24)),
         };
         header.check()?;
-        if u64::from_le_bytes(array(bytes, 32)) != 0 {
-            return Err(FrameError::Field("reserved field"));
-        }
         Ok((header, len))
     }
 }
@@ -325,7 +322,6 @@ mod tests {
         assert_eq!(bytes[8..16], 7_u64.to_le_bytes());
         assert_eq!(bytes[16..24], 3_u64.to_le_bytes());
         assert_eq!(bytes[24..32], (1_u64 << 40).to_le_bytes());
-        assert_eq!(bytes[32..], [0; 8]);
         assert_eq!(Header::from_bytes(&bytes, LinkKind::Data), Ok((chunk_header(), 3)));
     }
 
@@ -334,10 +330,7 @@ mod tests {
         let bytes_max = Kind::Chunk.payload_bytes_max();
         assert!(Frame::new(chunk_header(), vec![0; bytes_max]).is_ok());
         let refused = Frame::new(chunk_header(), vec![0; bytes_max + 1]);
-        assert_eq!(
-            refused.unwrap_err(),
-            FrameError::TooLarge { bytes: bytes_max + 1, bytes_max }
-        );
+        assert_eq!(refused.unwrap_err(), FrameError::TooLarge { bytes: bytes_max + 1, bytes_max });
     }
 
     #[test]

@@ -58,24 +58,19 @@ pub enum Kind {
 /// Which fields of the header a kind carries; the others must be zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carries {
-    pub(crate) stream: bool,
-    pub(crate) flags: Flags,
+    /// Stream and offset.
+    pub(crate) output: bool,
     pub(crate) generation: bool,
     pub(crate) sequence: bool,
-    pub(crate) offset: bool,
+    pub(crate) flags: Flags,
 }
 
 impl Carries {
-    const NOTHING: Self = Self {
-        stream: false,
-        flags: Flags::NONE,
-        generation: false,
-        sequence: false,
-        offset: false,
-    };
+    const NOTHING: Self =
+        Self { output: false, generation: false, sequence: false, flags: Flags::NONE };
     const GENERATION: Self = Self { generation: true, ..Self::NOTHING };
     const SEQUENCE: Self = Self { sequence: true, ..Self::GENERATION };
-    const OUTPUT: Self = Self { stream: true, offset: true, ..Self::SEQUENCE };
+    const OUTPUT: Self = Self { output: true, ..Self::SEQUENCE };
 }
 
 impl Kind {

@@ -6,7 +6,7 @@ use placement_contract::limits::{
 };
 
 /// Bytes of the header that starts every frame.
-pub const HEADER_BYTES: usize = 40;
+pub const HEADER_BYTES: usize = 32;
 /// Largest JSON payload but for an order's, in bytes: what a chunk may have, so that one buffer
 /// serves every frame of a link.
 pub const JSON_BYTES_MAX: usize = 65_536;
@@ -23,6 +23,8 @@ const _: () = assert!(JSON_BYTES_MAX >= CHUNK_BYTES_MAX);
 const _: () = assert!(JSON_BYTES_MAX >= WRITE_BYTES_MAX);
 const _: () = assert!(
     ORDER_BYTES_MAX
-        > 2 * ENVIRONMENT_MAX * ENVIRONMENT_VALUE_BYTES_MAX + SEARCH_PATH_BYTES_MAX + JSON_BYTES_MAX
+        > 2 * ENVIRONMENT_MAX * ENVIRONMENT_VALUE_BYTES_MAX
+            + SEARCH_PATH_BYTES_MAX
+            + JSON_BYTES_MAX
 );
 const _: () = assert!(ORDER_BYTES_MAX < u32::MAX as usize);

@@ -45,11 +45,18 @@ impl Drain {
         self.silent >= self.idle
     }
 
+    /// Returns the time that was used, in milliseconds.
+    pub(crate) fn used_ms(&self) -> u128 {
+        self.used.as_millis()
+    }
+
     /// Returns when the loop must look again.
-    pub(crate) fn wake_at(&self) -> Instant {
-        let left = (self.bound.saturating_sub(self.used))
-            .min(self.idle.saturating_sub(self.silent).max(Duration::from_millis(1)));
-        self.counted_to + left
+    pub(crate) fn wake_at(&self, now: Instant) -> Instant {
+        let left = self.bound.saturating_sub(self.used);
+        let silence_left = self.idle.saturating_sub(self.silent);
+        // Once one of the two has run out, the other decides; paused time uses up neither.
+        let next = if silence_left.is_zero() { left } else { left.min(silence_left) };
+        now + next.clamp(Duration::from_millis(1), self.idle)
     }
 }
 

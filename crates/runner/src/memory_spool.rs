@@ -37,9 +37,9 @@ impl MemorySpool {
         self.bytes += bytes.len() as u64;
     }
 
-    /// Says whether this many bytes more stay within the bound.
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.bytes + bytes as u64 <= MEMORY_SPOOL_BYTES_MAX
+    /// Returns how many bytes more stay within the bound.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        MEMORY_SPOOL_BYTES_MAX.saturating_sub(self.bytes)
     }
 
     /// Returns the record with this sequence while it is kept.
@@ -102,11 +102,11 @@ mod tests {
     fn the_bound_is_256_kib() {
         let mut spool = MemorySpool::default();
         for _ in 0..4 {
-            assert!(spool.has_room(65_536));
+            assert!(spool.room_bytes() >= 65_536);
             spool.append(StreamName::Stdout, RecordKind::Chunk, false, &[0; 65_536]);
         }
-        assert!(!spool.has_room(1));
+        assert_eq!(spool.room_bytes(), 0);
         spool.acknowledge(1);
-        assert!(spool.has_room(65_536));
+        assert_eq!(spool.room_bytes(), 65_536);
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum StopCause {
     Deadline,
     /// The runner itself was asked to end by SIGTERM.
     Terminated,
+    /// That the program runs could not be recorded.
+    Unrecorded,
 }
 
 impl StopCause {
@@ -23,6 +25,7 @@ impl StopCause {
             Self::HostLost => "after host loss",
             Self::Deadline => "after the deadline",
             Self::Terminated => "after SIGTERM to the runner",
+            Self::Unrecorded => "because it could not be recorded",
         }
     }
 }

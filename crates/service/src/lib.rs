@@ -1,1 +1,91 @@
 //! The operations of placement, one file each; given the command that starts a runner.
+//!
+//! **Owns** what happens between a caller and the receipts: admission ([`Service::prepare`]), the
+//! start ([`Service::start`]), the looks ([`Service::status`], [`Service::evidence`],
+//! [`Service::verify`], [`Service::list`]), the ways to an end ([`Service::stop`],
+//! [`Service::reconcile`], [`Service::cleanup`]) and the output for a recipient ([`Streams`]) or an
+//! onlooker ([`Observer`]). Every operation answers with what is recorded or with a `Refusal`.
+//! **Never** supervises a child, which is the runner's; decides anything against a runner that
+//! lives; removes a home without a proof; or holds the store over a socket call. **Limits**: one
+//! owner a service; sessions, credentials, gateways and preparers are refused by name.
+//!
+//! Reading order: `service`, `prepare`, `choice`, `probe`, `start`, `control`, `status`, `stop`,
+//! `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`, `streams`, `from_log`, `input`,
+//! `observe`, `wait`, `warden`.
+//!
+//! ```
+//! use placement_contract::{Clock, OwnerId, Timestamp};
+//! use placement_policy::Snapshot;
+//! use placement_service::{Listed, RunnerCommand, Service, ServiceConfig};
+//! use std::sync::Arc;
+//!
+//! #[derive(Debug)]
+//! struct Epoch;
+//! impl Clock for Epoch {
+//!     fn now(&self) -> Timestamp {
+//!         Timestamp::from_unix_ms(0)
+//!     }
+//! }
+//!
+//! # let scratch = placement_testkit::TempRoot::new();
+//! # let root = scratch.join("root");
+//! let service = Service::open(ServiceConfig {
+//!     root,
+//!     owner: OwnerId::parse("local:example")?,
+//!     snapshot: Snapshot::embedded(),
+//!     runner: RunnerCommand::at("/usr/lib/placement/placement-runner"),
+//!     clock: Arc::new(Epoch),
+//!     temporary_base: None,
+//! })?;
+//! assert!(service.list(Listed::All)?.attempts.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+mod attach;
+mod capabilities;
+mod choice;
+mod cleanup;
+mod control;
+mod service;
+mod evidence;
+mod from_log;
+mod input;
+mod limits;
+mod list;
+mod observe;
+mod places;
+mod prepare;
+mod probe;
+mod reconcile;
+mod refusal;
+mod runner_command;
+mod start;
+mod status;
+mod stop;
+mod streams;
+mod survivors;
+#[cfg(test)]
+mod testing;
+mod tree;
+mod verdict;
+mod verify;
+mod wait;
+mod warden;
+
+pub use service::{Service, ServiceConfig};
+pub use attach::{Attached, HostPlace};
+pub use capabilities::{Capabilities, ExecutableMeasurement, SurvivesHost};
+pub use evidence::EvidencePage;
+pub use input::InputSender;
+pub use list::{AttemptList, LISTED_MAX, Listed, Unreadable};
+pub use observe::Observer;
+pub use placement_protocol::{InputRefused, StopMode};
+pub use runner_command::{RUNNER_ARGUMENT, RunnerCommand};
+pub use start::Started;
+pub use stop::IfUncertain;
+pub use streams::{Item, Streams};
+pub use verify::{Verified, VerifyFault};
+pub use wait::Waited;

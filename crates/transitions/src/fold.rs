@@ -54,7 +54,7 @@ pub enum FoldWhy {
     To,
     /// The kind does not fit the state.
     #[error("the kind does not fit the state")]
-    Kind,
+    Kind(Refused),
     /// A `child.exited` row does not tell an exit, or tells a second one.
     #[error("the exit is not one exit in its one form")]
     Exit,
@@ -79,9 +79,9 @@ impl Folded {
     ///
     /// # Errors
     /// [`FoldWhy::Exit`] where a `child.exited` row tells no exit or a second one.
-    /// [`FoldWhy::Kind`] where the kind does not fit; [`after`] says more.
+    /// [`FoldWhy::Kind`] where the kind does not fit the state.
     pub fn with(mut self, kind: EvidenceKind, detail: &str) -> Result<Self, FoldWhy> {
-        let to = after(self.state, kind).map_err(|Refused { .. }| FoldWhy::Kind)?;
+        let to = after(self.state, kind).map_err(FoldWhy::Kind)?;
         if kind == EvidenceKind::ChildExited {
             self.learn_exit(detail)?;
         } else if to.execution != self.state.execution {
@@ -250,7 +250,9 @@ mod tests {
         assert_eq!(fold(&to), Err(FoldError { sequence: 6, why: FoldWhy::To }));
         let mut kind = life(GOOD_RUN);
         kind[5].kind = RunnerStarted;
-        assert_eq!(fold(&kind), Err(FoldError { sequence: 6, why: FoldWhy::Kind }));
+        let error = fold(&kind).unwrap_err();
+        assert_eq!(error.sequence, 6);
+        assert!(matches!(error.why, FoldWhy::Kind(_)));
     }
 
     #[test]

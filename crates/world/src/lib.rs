@@ -1,1 +1,201 @@
 //! A whole host for integration tests: root, store, service and runner command.
+//!
+//! **Owns** a temporary root with a host on it ([`World`]), the program as a shell runs it
+//! ([`Program`]) and the questions that tests ask of both:
+//! which evidence, does it verify, what survives, what is left on disk. **Never** ships.
+//! **Limits**: Linux; failures panic and show the evidence, since the caller is a test.
+//!
+//! ```no_run
+//! use placement::Launch;
+//! use placement_world::World;
+//!
+//! let world = World::new("target/debug/placement");
+//! let attempt = world.launch(Launch::program("sh").args(["-c", "echo out; exit 3"]));
+//! let id = attempt.id().clone();
+//! assert_eq!(world.text(&attempt).stdout, "out\n");
+//! let end = attempt.finish().expect("the attempt ends");
+//! world.assert_clean(&end);
+//! assert!(world.kinds(&id).contains(&"child.exited"));
+//! ```
+
+mod facts;
+mod output;
+mod program;
+
+pub use facts::{CgroupLeaves, Survivors};
+pub use output::Text;
+pub use program::{Program, Running, Said};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use placement::{AttemptHandle, AttemptId, CleanupState, End, Launch, Placement};
+use placement_testkit::TempRoot;
+use std::time::Duration;
+
+/// The owner of every attempt in a world.
+pub const OWNER: &str = "local:test";
+/// How long a broken run may take before a test says so.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A temporary root and a host on it.
+#[derive(Debug)]
+pub struct World {
+    host: Placement,
+    runner: Utf8PathBuf,
+    directory: TempRoot,
+}
+
+impl World {
+    /// Makes a root and opens a host that starts the program at a path as its runner.
+    ///
+    /// # Panics
+    /// When the host does not open.
+    #[track_caller]
+    pub fn new(runner: impl AsRef<Utf8Path>) -> Self {
+        let directory = TempRoot::new();
+        for name in ["work", "tmp"] {
+            std::fs::create_dir(directory.join(name)).expect("the directory is new");
+        }
+        let runner = runner.as_ref().to_owned();
+        let host = open(directory.path(), &runner);
+        Self { host, runner, directory }
+    }
+
+    /// Returns the host.
+    pub const fn host(&self) -> &Placement {
+        &self.host
+    }
+
+    /// Opens a second host on the same root, as after a crash of the first.
+    ///
+    /// # Panics
+    /// When it does not open.
+    #[track_caller]
+    pub fn another_host(&self) -> Placement {
+        open(self.directory.path(), &self.runner)
+    }
+
+    /// Returns the private root.
+    pub fn root(&self) -> Utf8PathBuf {
+        root_in(self.directory.path())
+    }
+
+    /// Returns a directory that launches may write to.
+    pub fn work(&self) -> Utf8PathBuf {
+        self.directory.join("work")
+    }
+
+    /// Returns the directory below which children get their TMPDIR.
+    pub fn temporary_base(&self) -> Utf8PathBuf {
+        self.directory.join("tmp")
+    }
+
+    /// Launches in the work directory.
+    ///
+    /// # Panics
+    /// When the launch is refused.
+    #[track_caller]
+    pub fn launch(&self, launch: Launch) -> AttemptHandle {
+        self.host.launch(launch.write(self.work())).expect("the launch is admitted and starts")
+    }
+
+    /// Launches a shell command in the work directory.
+    ///
+    /// # Panics
+    /// As [`World::launch`].
+    #[track_caller]
+    pub fn launch_shell(&self, script: &str) -> AttemptHandle {
+        self.launch(Launch::program("/bin/sh").args(["-c", script]))
+    }
+
+    /// Reads all output of an attempt.
+    ///
+    /// # Panics
+    /// When a stream fails.
+    #[track_caller]
+    pub fn text(&self, attempt: &AttemptHandle) -> Text {
+        output::read(attempt)
+    }
+
+    /// Returns the labels of an attempt's evidence, in order.
+    ///
+    /// # Panics
+    /// When the evidence cannot be read.
+    #[track_caller]
+    pub fn kinds(&self, attempt: &AttemptId) -> Vec<&'static str> {
+        let rows = self.host.evidence(attempt, 0, None).expect("the evidence is readable");
+        rows.iter().map(|row| row.kind.label()).collect()
+    }
+
+    /// Asserts that the evidence chain of an attempt is whole and folds into its state.
+    ///
+    /// # Panics
+    /// When it does not, with what is wrong.
+    #[track_caller]
+    pub fn assert_verified(&self, attempt: &AttemptId) {
+        let verified = self.host.verify(attempt, None).expect("the evidence is readable");
+        let nothing: [String; 0] = [];
+        assert_eq!(verified.findings, nothing, "{}", self.told(attempt));
+    }
+
+    /// Asserts that an attempt is cleaned up, that its evidence holds and that nothing is left.
+    ///
+    /// # Panics
+    /// When something is left, with the evidence.
+    #[track_caller]
+    pub fn assert_clean(&self, end: &End) {
+        let id = &end.attempt().attempt_id;
+        let told = self.told(id);
+        assert_eq!(end.attempt().cleanup_state, CleanupState::Complete, "{told}");
+        self.assert_verified(id);
+        assert_eq!(self.survivors(id), Survivors::None, "{told}");
+        assert_eq!(self.homes_left(), Vec::<Utf8PathBuf>::new(), "{told}");
+        assert_eq!(self.temporary_left(), Vec::<Utf8PathBuf>::new(), "{told}");
+    }
+
+    /// Returns the evidence as text, for the message of a failure.
+    pub fn told(&self, attempt: &AttemptId) -> String {
+        match self.host.evidence(attempt, 0, None) {
+            Ok(rows) => rows
+                .iter()
+                .map(|row| format!("{:>3} {} {}: {}", row.sequence, row.to, row.kind, row.detail))
+                .collect::<Vec<_>>()
+                .join("\n"),
+            Err(error) => format!("no evidence: {error}"),
+        }
+    }
+
+    /// Looks for processes that carry an attempt's marker.
+    pub fn survivors(&self, attempt: &AttemptId) -> Survivors {
+        facts::survivors(attempt)
+    }
+
+    /// Returns the homes that are left below the root.
+    pub fn homes_left(&self) -> Vec<Utf8PathBuf> {
+        facts::homes_left(&self.root())
+    }
+
+    /// Returns the temporary directories of attempts that are left.
+    pub fn temporary_left(&self) -> Vec<Utf8PathBuf> {
+        facts::temporary_left(&self.temporary_base())
+    }
+
+    /// Looks for cgroup leaves of attempts below the group of this process.
+    pub fn cgroup_leaves_left(&self) -> CgroupLeaves {
+        facts::cgroup_leaves_left()
+    }
+}
+
+#[track_caller]
+fn open(directory: &Utf8Path, runner: &Utf8Path) -> Placement {
+    Placement::builder()
+        .root(root_in(directory))
+        .owner(OWNER)
+        .temporary_base(directory.join("tmp"))
+        .runner_at(runner)
+        .open()
+        .expect("the host opens")
+}
+
+fn root_in(directory: &Utf8Path) -> Utf8PathBuf {
+    directory.join("state")
+}

@@ -83,12 +83,18 @@ fn rows(readme: &str) -> Option<Vec<Member>> {
     let rows = lines.skip(1).map_while(|line| {
         let mut cells = line.strip_prefix('|')?.strip_suffix('|')?.splitn(3, '|').map(str::trim);
         Some(Member {
-            folder: cells.next()?.trim_matches('`').to_owned(),
+            folder: named(cells.next()?).to_owned(),
             floor: cells.next()?.to_owned(),
             description: cells.next()?.to_owned(),
         })
     });
     Some(rows.collect())
+}
+
+/// Takes the folder out of a plain cell, one in backticks, or a link.
+fn named(cell: &str) -> &str {
+    let link = cell.strip_prefix('[').and_then(|rest| rest.split_once("]("));
+    link.map_or(cell, |(text, _)| text).trim_matches('`')
 }
 
 #[cfg(test)]
@@ -110,8 +116,7 @@ mod tests {
     #[test]
     fn equal_rows_pass() {
         let text = readme("| `store` | 2 | Receipts. |\n| `bins/placement` | 8 | Wiring. |");
-        let members =
-            [member("store", "2", "Receipts."), member("bins/placement", "8", "Wiring.")];
+        let members = [member("store", "2", "Receipts."), member("bins/placement", "8", "Wiring.")];
         assert!(check(Some(&text), &members).is_empty());
     }
 

@@ -41,8 +41,8 @@ pub(super) fn check(member: &str, manifest: &str) -> Vec<String> {
 /// Collects the dependency tables, those of single platforms too.
 fn tables(manifest: &Table) -> Vec<&Table> {
     let platforms = manifest.get("target").and_then(Value::as_table).into_iter().flatten();
-    let places = std::iter::once(manifest)
-        .chain(platforms.filter_map(|(_, platform)| platform.as_table()));
+    let places =
+        std::iter::once(manifest).chain(platforms.filter_map(|(_, platform)| platform.as_table()));
     places
         .flat_map(|place| DEPENDENCIES.iter().filter_map(|name| place.get(*name)?.as_table()))
         .collect()
@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn a_version_of_its_own_fails() {
-        let findings = check("m", &GOOD.replace("version.workspace = true\ned", "version = \"1\"\ned"));
+        let findings =
+            check("m", &GOOD.replace("version.workspace = true\ned", "version = \"1\"\ned"));
         assert_eq!(findings, ["m: package.version is not inherited from the workspace"]);
     }
 

@@ -1,5 +1,7 @@
-//! Exact decoding: serde reads the fields, this file checks what spans fields and words the error.
+//! Exact decoding: serde reads the fields, this file checks what spans fields.
 
+use super::exact::Given;
+use super::worded::worded;
 use super::{LaunchRequest, StdinMode};
 use crate::error::{Code, Refusal};
 use crate::limits::{
@@ -8,6 +10,7 @@ use crate::limits::{
 };
 use crate::request::Confine;
 use crate::state::Mechanism;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
 
@@ -35,11 +38,11 @@ impl From<DecodeError> for Refusal {
     }
 }
 
-fn invalid(field: impl Into<String>, rule: impl Into<String>) -> DecodeError {
+pub(super) fn invalid(field: impl Into<String>, rule: impl Into<String>) -> DecodeError {
     DecodeError { code: Code::Invalid, field: field.into(), rule: rule.into() }
 }
 
-fn unsupported(field: impl Into<String>) -> DecodeError {
+pub(super) fn unsupported(field: impl Into<String>) -> DecodeError {
     DecodeError {
         code: Code::Unsupported,
         field: field.into(),
@@ -47,94 +50,40 @@ fn unsupported(field: impl Into<String>) -> DecodeError {
     }
 }
 
-/// Fields of the contract that this version refuses by name.
-const LATER_FIELDS: &[&str] = &[
-    "configuration_context",
-    "configuration_digest",
-    "executable",
-    "gateway",
-    "options",
-    "placement_binding_digest",
-    "placement_binding_ref",
-    "placement_profile_digest",
-    "placement_profile_ref",
-    "preferences",
-    "projections",
-    "session_ref",
-];
-const LATER_LAUNCH_FIELDS: &[&str] =
-    &["home_ref", "login", "provider_home", "required_files", "session_end"];
-const LATER_SUPERVISION_FIELDS: &[&str] = &["limits"];
-
 pub(super) fn decode(bytes: &[u8]) -> Result<LaunchRequest, DecodeError> {
     if bytes.len() > REQUEST_BYTES_MAX {
         return Err(invalid("request", "is larger than 8 MiB"));
     }
-    let deserializer = &mut serde_json::Deserializer::from_slice(bytes);
-    let request: LaunchRequest = serde_path_to_error::deserialize(deserializer)
-        .map_err(|error| worded(&error.path().to_string(), &error.inner().to_string()))?;
-    check_trailing(bytes)?;
+    // Well-formed from the first to the last byte: what fails from here on is a field's fault.
+    serde_json::from_slice::<IgnoredAny>(bytes).map_err(|_| DecodeError::not_json())?;
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(invalid("request", "has the wrong type, expected an object"));
+    }
+    let request: LaunchRequest = read(bytes)?;
+    check_resources(&request)?;
     check_launch(&request)?;
     check_environment(&request)?;
-    check_resources(&request)?;
     check_supervision(&request)?;
+    read::<Given>(bytes)?.reads_back(&request)?;
     Ok(request)
 }
 
-/// Words a decoder's error without the value that it may quote.
-fn worded(path: &str, text: &str) -> DecodeError {
-    let text = text.split(" at line ").next().unwrap_or(text);
-    let join = |name: &str| {
-        if path == "." { name.to_owned() } else { format!("{path}.{name}") }
-    };
-    let quoted = |rest: &str| rest.split('`').nth(1).unwrap_or_default().to_owned();
-    if text.starts_with("unknown field") {
-        let name = quoted(text);
-        let parent = path.strip_suffix(&name).and_then(|p| p.strip_suffix('.')).unwrap_or(path);
-        let later = match parent {
-            "" | "." => LATER_FIELDS,
-            "launch" => LATER_LAUNCH_FIELDS,
-            "supervision" => LATER_SUPERVISION_FIELDS,
-            _ => &[],
-        };
-        let field = if path.ends_with(&name) { path.to_owned() } else { join(&name) };
-        return if later.contains(&name.as_str()) {
-            unsupported(field)
-        } else {
-            invalid(field, "is not a field of this object")
-        };
-    }
-    if text.starts_with("missing field") {
-        return invalid(join(&quoted(text)), "is missing");
-    }
-    if text.starts_with("duplicate field") {
-        return invalid(join(&quoted(text)), "is given twice");
-    }
-    let field = if path == "." { "request" } else { path };
-    if text.starts_with("unknown variant") {
-        let known = text.split_once(", expected ").map_or("", |(_, known)| known);
-        return invalid(field, format!("must be {}", known.replace('`', "")));
-    }
-    if text.starts_with("invalid type") || text.starts_with("invalid value") {
-        let expected = text.rsplit_once(", expected ").map_or("another type", |(_, e)| e);
-        return invalid(field, format!("has the wrong type, expected {expected}"));
-    }
-    if text.starts_with("must ") {
-        return invalid(field, text);
-    }
-    DecodeError::not_json()
-}
-
-fn check_trailing(bytes: &[u8]) -> Result<(), DecodeError> {
-    serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
-        .map(|_| ())
-        .map_err(|_| DecodeError::not_json())
+fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, DecodeError> {
+    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
+        .map_err(|error| worded(&error.path().to_string(), &error.inner().to_string()))
 }
 
 fn check_launch(request: &LaunchRequest) -> Result<(), DecodeError> {
     let launch = &request.launch;
-    if launch.executable.as_str().is_empty() {
+    let executable = launch.executable.as_str();
+    if executable.is_empty() {
         return Err(invalid("launch.executable", "must not be empty"));
+    }
+    if !executable.starts_with('/')
+        && (executable.contains('/') || matches!(executable, "." | ".."))
+    {
+        let rule = "must be an absolute path or a name without a slash";
+        return Err(invalid("launch.executable", rule));
     }
     if launch.argv.len() > ARGUMENTS_MAX {
         return Err(invalid("launch.argv", "must have at most 128 items"));

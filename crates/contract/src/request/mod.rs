@@ -6,15 +6,17 @@
 
 mod decode;
 mod environment;
+mod exact;
 mod launch;
 mod resource;
 mod supervision;
 mod timeouts;
+mod worded;
 
 pub use decode::DecodeError;
 pub use environment::EnvironmentName;
 pub use launch::{Argument, Launch};
-pub use resource::{Access, Purpose, ResourceGrant, Subpath};
+pub use resource::{Access, Purpose, ResourceGrant, Subpath, SubpathError};
 pub use supervision::{Confine, Leftovers, OnHostLoss, StdinMode, Supervision};
 pub use timeouts::Timeouts;
 

@@ -7,6 +7,8 @@ mod mounts;
 #[cfg(test)]
 mod open;
 #[cfg(test)]
+mod ordinary_user;
+#[cfg(test)]
 mod private;
 #[cfg(test)]
 mod publish;

@@ -1,0 +1,103 @@
+//! What this version knows by name and refuses.
+
+use clap::{Args, Subcommand};
+
+/// Options that this version knows and refuses.
+#[derive(Debug, Args)]
+pub(crate) struct LaterOptions {
+    #[arg(long, hide = true)]
+    session: Option<String>,
+    #[arg(long, hide = true)]
+    secret: Vec<String>,
+    #[arg(long, hide = true)]
+    worktree: bool,
+    #[arg(long, hide = true)]
+    policy: Option<String>,
+    #[arg(long, hide = true)]
+    confine: Option<String>,
+    #[arg(long, hide = true)]
+    memory: Option<String>,
+    #[arg(long, hide = true)]
+    pids: Option<String>,
+    #[arg(long, hide = true)]
+    cpu: Option<String>,
+    #[arg(long, hide = true)]
+    wait_session: Option<String>,
+    #[arg(long, hide = true)]
+    wait_login: Option<String>,
+}
+
+impl LaterOptions {
+    /// Returns the first option that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--session", self.session.is_some()),
+            ("--secret", !self.secret.is_empty()),
+            ("--worktree", self.worktree),
+            ("--policy", self.policy.is_some()),
+            ("--confine", self.confine.is_some()),
+            ("--memory", self.memory.is_some()),
+            ("--pids", self.pids.is_some()),
+            ("--cpu", self.cpu.is_some()),
+            ("--wait-session", self.wait_session.is_some()),
+            ("--wait-login", self.wait_login.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+}
+
+/// Commands that this version knows and refuses.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LaterCommand {
+    #[command(hide = true)]
+    Window(Anything),
+    #[command(hide = true)]
+    Turn(Anything),
+    #[command(hide = true)]
+    Sweep(Anything),
+    #[command(hide = true)]
+    CloseStdin(Anything),
+    #[command(hide = true)]
+    Resolve(Anything),
+    #[command(hide = true)]
+    Prune(Anything),
+    #[command(hide = true)]
+    Profile(Anything),
+    #[command(hide = true)]
+    AdoptRoot(Anything),
+    #[command(hide = true)]
+    Measure(Anything),
+    #[command(hide = true)]
+    Locate(Anything),
+    #[command(hide = true)]
+    Completions(Anything),
+    #[command(hide = true)]
+    Man(Anything),
+}
+
+impl LaterCommand {
+    /// Returns the command's name.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Window(_) => "window",
+            Self::Turn(_) => "turn",
+            Self::Sweep(_) => "sweep",
+            Self::CloseStdin(_) => "close-stdin",
+            Self::Resolve(_) => "resolve",
+            Self::Prune(_) => "prune",
+            Self::Profile(_) => "profile",
+            Self::AdoptRoot(_) => "adopt-root",
+            Self::Measure(_) => "measure",
+            Self::Locate(_) => "locate",
+            Self::Completions(_) => "completions",
+            Self::Man(_) => "man",
+        }
+    }
+}
+
+/// Arguments that are not looked at.
+#[derive(Debug, Args)]
+pub(crate) struct Anything {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _arguments: Vec<String>,
+}

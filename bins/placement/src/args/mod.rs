@@ -1,0 +1,168 @@
+//! Command-line arguments; every option of later versions is known and refused by name.
+
+mod later;
+mod launch;
+
+pub(crate) use later::LaterCommand;
+pub(crate) use launch::{LaunchArgs, MechanismName, Scope, StopOrKeep};
+
+use camino::Utf8PathBuf;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs coding agents as native processes that can be trusted.
+#[derive(Debug, Parser)]
+#[command(name = "placement", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Private root for receipts and homes [default: placement in the state directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) root: Option<Utf8PathBuf>,
+    /// Owner of the attempts [default: local:<uid>]
+    #[arg(long, global = true, value_name = "ID")]
+    pub(crate) owner: Option<String>,
+    /// Configuration file
+    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    pub(crate) config: Option<Utf8PathBuf>,
+    /// Answers in JSON: one object for a single answer, one per line for a stream
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Says more on stderr, the attempt id first
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// One attempt in the foreground: streams pass through, cleanup at the end, exits as the child did
+    Run(Box<LaunchArgs>),
+    /// The same, detached; prints the attempt id
+    Start(Box<LaunchArgs>),
+    /// Waits until attempts have ended; exits as the last child did
+    Wait {
+        /// The attempts
+        #[arg(required = true, value_name = "ATTEMPT")]
+        attempts: Vec<String>,
+    },
+    /// Takes over the streams of an attempt; what was acknowledged does not come again
+    Attach {
+        /// The attempt
+        #[arg(value_name = "ATTEMPT")]
+        attempt: String,
+        /// Only watches: acknowledges nothing and takes nothing over
+        #[arg(long)]
+        observe: bool,
+        /// Pumps this terminal's input to the child, if it was launched with a pipe
+        #[arg(short = 'i')]
+        input: bool,
+    },
+    /// Stops attempts: SIGTERM, the grace, SIGKILL
+    Stop {
+        /// The attempts
+        #[arg(value_name = "ATTEMPT", required_unless_present = "all", conflicts_with = "all")]
+        attempts: Vec<String>,
+        /// All attempts of this owner that run
+        #[arg(long)]
+        all: bool,
+        /// Kills at once; on an uncertain attempt also what is found by its marker
+        #[arg(long)]
+        force: bool,
+    },
+    /// Proves the required scope gone and removes the home
+    Cleanup(Selection),
+    /// Looks again at what became of attempts whose runner is gone
+    Reconcile(Selection),
+    /// Lists attempts: id, state, cleanup, containment, age, program
+    Ps {
+        /// Ended and cleaned attempts too
+        #[arg(long)]
+        all: bool,
+    },
+    /// Shows the recorded state and beside it one fresh observation
+    Show {
+        /// The attempt
+        #[arg(value_name = "ATTEMPT")]
+        attempt: String,
+    },
+    /// Prints the evidence of an attempt
+    Evidence {
+        /// The attempt
+        #[arg(value_name = "ATTEMPT")]
+        attempt: String,
+        /// Only rows after this one
+        #[arg(long, default_value_t = 0, value_name = "N")]
+        after: u64,
+        /// At most this many rows [default: all]
+        #[arg(long, value_name = "N")]
+        limit: Option<u32>,
+        /// Times relative to the first row
+        #[arg(long)]
+        timeline: bool,
+    },
+    /// Prints the transcript; observing never slows the child
+    Logs {
+        /// The attempt
+        #[arg(value_name = "ATTEMPT")]
+        attempt: String,
+        /// Follows until the attempt has ended
+        #[arg(short, long)]
+        follow: bool,
+        /// Only one stream
+        #[arg(long, value_enum, value_name = "STREAM")]
+        stream: Option<Stream>,
+    },
+    /// Recomputes the evidence chain and folds it into the state
+    Verify {
+        #[command(flatten)]
+        selection: Selection,
+        /// A chain value that was kept elsewhere
+        #[arg(long, value_name = "HEX", conflicts_with = "all")]
+        head: Option<String>,
+    },
+    /// Prints what was measured here
+    Capabilities,
+    /// Explains what is missing here and how to get it
+    Doctor,
+    #[command(flatten)]
+    Later(LaterCommand),
+}
+
+/// One attempt or all of them.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
+    /// The attempt
+    #[arg(value_name = "ATTEMPT", required_unless_present = "all", conflicts_with = "all")]
+    pub(crate) attempt: Option<String>,
+    /// All attempts of this owner
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// An output stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Stream {
+    /// Standard output
+    Stdout,
+    /// Standard error
+    Stderr,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_names_nothing_of_later_versions() {
+        let help = Cli::command().render_long_help().to_string();
+        for word in ["window", "worktree", "resolve", "--config"] {
+            assert!(!help.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! `capabilities`: what was measured here.
+
+use crate::context::Context;
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::progress::Awaiting;
+use crate::render;
+use placement::{Capabilities, MechanismReport};
+
+pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
+    let measured = measured(context)?;
+    if context.style().json {
+        render::json(&measured)?;
+        return Ok(exit_code::SUCCESS);
+    }
+    let mut rows = vec![["MECHANISM", "AVAILABLE", "DETAIL"].map(str::to_owned).to_vec()];
+    for seen in &measured.report.mechanisms {
+        rows.push(vec![seen.mechanism.to_string(), yes_no(seen.available), worth(seen)]);
+    }
+    render::table(&rows, context.style())?;
+    let (scope, exit) = (measured.report.capability, measured.report.exit_observation);
+    render::line(&format!("strongest scope: {scope}; exit observation: {exit}"))?;
+    Ok(exit_code::SUCCESS)
+}
+
+/// Measures.
+pub(crate) fn measured(context: &Context) -> Result<Capabilities, Failure> {
+    let host = context.open()?;
+    let _awaited = Awaiting::start("measuring what can be contained here");
+    Ok(host.capabilities()?)
+}
+
+/// Says what a mechanism's proof is worth, or where its measurement failed.
+pub(crate) fn worth(seen: &MechanismReport) -> String {
+    if seen.available {
+        let fate = if seen.proof_survives_runner { "outlives" } else { "dies with" };
+        return format!("its proof {fate} the runner");
+    }
+    let step = seen.failed_at.as_deref().unwrap_or("measuring it");
+    match &seen.errno {
+        Some(errno) => format!("failed at {step} ({errno})"),
+        None => format!("failed at {step}"),
+    }
+}
+
+fn yes_no(yes: bool) -> String {
+    if yes { "yes" } else { "no" }.to_owned()
+}

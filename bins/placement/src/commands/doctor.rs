@@ -1,0 +1,66 @@
+//! `doctor`: what is missing here and how to get it.
+
+use super::capabilities::{measured, worth};
+use crate::context::Context;
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::render;
+use placement::{Capabilities, CleanupScope, Mechanism};
+
+pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
+    let measured = measured(context)?;
+    if context.style().json {
+        render::json(&measured)?;
+        return Ok(exit_code::SUCCESS);
+    }
+    let strongest = measured.report.capability;
+    let has_tree = strongest == CleanupScope::ContainedTree;
+    let mut rows = vec![vec![
+        "contained_tree".to_owned(),
+        if has_tree { "yes" } else { "no" }.to_owned(),
+        match measured.report.mechanism {
+            Some(mechanism) => format!("by {}", render::mechanism(mechanism)),
+            None => format!("{strongest} is the strongest here"),
+        },
+    ]];
+    for seen in &measured.report.mechanisms {
+        let word = if seen.available { "yes" } else { "no" };
+        rows.push(vec![format!("  {}", seen.mechanism), word.to_owned(), worth(seen)]);
+    }
+    let survives = &measured.survives_host;
+    rows.push(vec!["survives the host".to_owned(), "yes".to_owned(), survives.detail.to_owned()]);
+    let plain = crate::context::Style { no_color: true, ..context.style() };
+    render::table(&rows, plain)?;
+    for text in advice(&measured) {
+        render::line("")?;
+        render::line(text)?;
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+/// Says what gets more than was measured.
+fn advice(measured: &Capabilities) -> Vec<&'static str> {
+    let available =
+        |mechanism| measured.report.of(mechanism).is_some_and(|report| report.available);
+    let mut advice = Vec::new();
+    if !available(Mechanism::Cgroup) {
+        advice.push(
+            "A cgroup leaf needs a writable cgroup2 subtree that this process sits in. With systemd:\n  \
+             systemd-run --user --scope -p Delegate=yes placement doctor\n\
+             Without it a runner that is killed with SIGKILL takes the proof of its tree along.",
+        );
+    }
+    if !available(Mechanism::Subreaper) {
+        advice.push(
+            "The subreaper needs a kernel with PR_SET_CHILD_SUBREAPER and /proc/PID/task/TID/children, \
+             and a /proc that shows every process: mount it without hidepid and subset.",
+        );
+    }
+    if measured.report.capability != CleanupScope::ContainedTree {
+        advice.push(
+            "Launches get what was measured; a process that starts a session of its own can escape \
+             the cleanup, and is reported where it is seen.",
+        );
+    }
+    advice
+}

@@ -1,0 +1,101 @@
+//! Following one attempt to its end: streams through, cleanup, the exit code.
+
+use super::sink::Sink;
+use super::stdin::Source;
+use crate::context::Style;
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::progress::Awaiting;
+use crate::render;
+use crate::signals::Signals;
+use placement::{AttemptHandle, End, ExecutionState, Placement, Seen, StreamName};
+use serde_json::json;
+
+/// Passes the streams through until the attempt has ended, cleans up, and returns how it ended.
+pub(crate) fn to_end(
+    host: &Placement,
+    attempt: AttemptHandle,
+    source: Source,
+    signals: &Signals,
+    style: Style,
+) -> Result<End, Failure> {
+    signals.stop(host, attempt.id());
+    let mut sink = Sink::new(attempt.id().clone(), style);
+    if attempt.is_replay() && !attempt.attempt()?.execution_state.is_live() {
+        print_log(host, &attempt, &mut sink)?;
+    } else {
+        source.pump(attempt.input());
+        pass_through(&attempt, &mut sink);
+    }
+    for stream in StreamName::ALL {
+        if attempt.is_truncated(*stream) == Some(true) {
+            say(&format!("the end of {stream} may be missing"));
+        }
+    }
+    let awaited = Awaiting::start(format!("waiting for the end of attempt {}", attempt.id()));
+    let end = attempt.finish()?;
+    drop(awaited);
+    Ok(end)
+}
+
+/// Tells what is left to tell of an end, and returns its exit code.
+pub(crate) fn conclude(end: &End, replayed: bool, style: Style) -> Result<u8, Failure> {
+    if let Some(refusal) = end.kept() {
+        say(&format!("the home is kept: {}", refusal.message));
+    }
+    if style.json {
+        render::json(&json!({"attempt": end.attempt(), "replayed": replayed}))?;
+    } else if style.verbose {
+        say(&format!("attempt {}: {end}", end.attempt().attempt_id));
+    }
+    Ok(exit_code::of_end(end))
+}
+
+/// Passes output on as it comes; without a reader here the child is asked to stop, and what it
+/// still says is taken and dropped so that it can.
+fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) {
+    let mut reader_gone = false;
+    for chunk in attempt.output() {
+        match chunk {
+            Ok(chunk) if !reader_gone => {
+                if sink.write(&chunk).is_err() {
+                    reader_gone = true;
+                    if let Err(error) = attempt.stop() {
+                        say(&format!("the stop was not taken: {error}"));
+                    }
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                say(&format!("the streams of attempt {} are lost: {error}", attempt.id()));
+                return;
+            }
+        }
+    }
+    if attempt.is_taken() {
+        let id = attempt.id();
+        say(&format!("the streams of attempt {id} were taken over; waiting for its end"));
+    }
+}
+
+/// Prints everything that is kept of an ended attempt, acknowledged or not.
+fn print_log(host: &Placement, attempt: &AttemptHandle, sink: &mut Sink) -> Result<(), Failure> {
+    if attempt.attempt()?.execution_state == ExecutionState::Intended {
+        return Ok(());
+    }
+    let mut observer = match host.observe(attempt.id()) {
+        Ok(observer) => observer,
+        Err(error) => {
+            say(&format!("the output of attempt {} is not kept: {error}", attempt.id()));
+            return Ok(());
+        }
+    };
+    loop {
+        match observer.next(None)? {
+            Seen::Chunk(chunk) => sink.write(&chunk)?,
+            Seen::Gap { pieces } => say(&format!("{pieces} pieces of output are no longer kept")),
+            Seen::Nothing => {}
+            Seen::End => return Ok(()),
+        }
+    }
+}

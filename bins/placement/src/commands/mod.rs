@@ -1,0 +1,50 @@
+//! One command per file; each returns the exit code.
+
+mod attach;
+mod capabilities;
+mod doctor;
+mod evidence;
+mod follow;
+mod launching;
+mod logs;
+mod ps;
+mod run;
+mod selection;
+mod settle;
+mod show;
+mod sink;
+mod start;
+mod stdin;
+mod stop;
+mod verify;
+mod wait;
+
+use crate::args::Command;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Does what was asked.
+pub(crate) fn run(command: Command, context: &Context) -> Result<u8, Failure> {
+    match command {
+        Command::Run(launch) => run::run(&launch, context),
+        Command::Start(launch) => start::run(&launch, context),
+        Command::Wait { attempts } => wait::run(&attempts, context),
+        Command::Attach { attempt, observe: true, .. } => attach::observe(&attempt, context),
+        Command::Attach { attempt, observe: false, input } => {
+            attach::take_over(&attempt, input, context)
+        }
+        Command::Stop { attempts, all, force } => stop::run(&attempts, all, force, context),
+        Command::Cleanup(selection) => settle::cleanup(&selection, context),
+        Command::Reconcile(selection) => settle::reconcile(&selection, context),
+        Command::Ps { all } => ps::run(all, context),
+        Command::Show { attempt } => show::run(&attempt, context),
+        Command::Evidence { attempt, after, limit, timeline } => {
+            evidence::run(&attempt, after, limit, timeline, context)
+        }
+        Command::Logs { attempt, follow, stream } => logs::run(&attempt, follow, stream, context),
+        Command::Verify { selection, head } => verify::run(&selection, head.as_deref(), context),
+        Command::Capabilities => capabilities::run(context),
+        Command::Doctor => doctor::run(context),
+        Command::Later(later) => Err(Failure::unsupported(later.name())),
+    }
+}

@@ -1,0 +1,46 @@
+//! `ps`: attempts in a table.
+
+use crate::context::Context;
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::render;
+use placement::{Attempt, CleanupState, Clock as _, Placement, SystemClock};
+
+pub(crate) fn run(all: bool, context: &Context) -> Result<u8, Failure> {
+    let host = context.open()?;
+    let mut attempts = host.attempts().all()?;
+    attempts.retain(|attempt| all || attempt.cleanup_state != CleanupState::Complete);
+    if context.style().json {
+        for attempt in &attempts {
+            render::json(attempt)?;
+        }
+        return Ok(exit_code::SUCCESS);
+    }
+    let now = SystemClock.now();
+    let heads = ["ATTEMPT", "STATE", "CLEANUP", "CONTAINED", "AGE", "PROGRAM"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for attempt in attempts {
+        rows.push(vec![
+            attempt.attempt_id.to_string(),
+            state(&host, &attempt),
+            attempt.cleanup_state.to_string(),
+            render::contained(&attempt),
+            render::age(&attempt.created_at, &now),
+            attempt.program,
+        ]);
+    }
+    render::table(&rows, context.style())?;
+    Ok(exit_code::SUCCESS)
+}
+
+/// The recorded state; of a live attempt also whether its child waits for a reader.
+fn state(host: &Placement, attempt: &Attempt) -> String {
+    let recorded = render::state(attempt);
+    if !attempt.execution_state.is_live() {
+        return recorded;
+    }
+    let is_full = host
+        .status(&attempt.attempt_id)
+        .is_ok_and(|status| status.runner.is_some_and(|runner| runner.output_full));
+    if is_full { format!("{recorded}, output full") } else { recorded }
+}

@@ -1,0 +1,50 @@
+//! Which attempts a command is about.
+
+use crate::args::Selection;
+use crate::context::Style;
+use crate::exit_code;
+use crate::failure::{Failure, say_refusal};
+use placement::{Attempt, AttemptId, Code, Placement, Refusal};
+
+/// Reads an attempt's id.
+pub(crate) fn attempt_id(text: &str) -> Result<AttemptId, Failure> {
+    AttemptId::parse(text).map_err(|rule| {
+        Refusal::new(Code::Invalid, format!("the attempt id {rule}"))
+            .with_hint("`placement ps --all` lists the attempts of this owner")
+            .into()
+    })
+}
+
+/// Returns the named attempt, or all that a filter lets through.
+pub(crate) fn selected(
+    host: &Placement,
+    selection: &Selection,
+    filter: impl Fn(&Attempt) -> bool,
+) -> Result<Vec<AttemptId>, Failure> {
+    if let Some(text) = &selection.attempt {
+        return Ok(vec![attempt_id(text)?]);
+    }
+    let all = host.attempts().all()?.into_iter().filter(filter);
+    Ok(all.map(|attempt| attempt.attempt_id).collect())
+}
+
+/// Does something to each attempt; a refusal of one is said and does not hold back the others.
+pub(crate) fn each(
+    attempts: &[AttemptId],
+    style: Style,
+    mut act: impl FnMut(&AttemptId) -> Result<(), Failure>,
+) -> Result<u8, Failure> {
+    let mut code = exit_code::SUCCESS;
+    for attempt in attempts {
+        match act(attempt) {
+            Ok(()) => {}
+            Err(Failure::Refused(refusal)) if attempts.len() > 1 => {
+                code = exit_code::of_refusal(refusal.code);
+                let message = format!("attempt {attempt}: {}", refusal.message);
+                say_refusal(&Refusal { message, ..refusal }, style);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(code)
+}

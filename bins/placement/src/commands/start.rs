@@ -1,0 +1,56 @@
+//! `start`: one attempt, detached.
+
+use super::launching;
+use super::stdin::Source;
+use crate::args::LaunchArgs;
+use crate::context::Context;
+use crate::exit_code;
+use crate::failure::{Failure, say};
+use crate::progress::Awaiting;
+use crate::render;
+use placement::OnHostLoss;
+use std::fs::File;
+use std::io::Read as _;
+
+/// Most bytes of a file that a detached child gets as its input: what a request carries.
+const INPUT_BYTES_MAX: u64 = 65_536;
+
+pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failure> {
+    launching::refuse_later(arguments)?;
+    let host = context.open()?;
+    let mut launch = launching::launch(arguments, OnHostLoss::Keep)?;
+    launch = match Source::of(arguments)? {
+        Source::None => launch,
+        Source::Own => launch.stdin_pipe(),
+        Source::File(file) => launch.stdin_text(whole_text(file)?),
+    };
+    let awaited = Awaiting::start("waiting for the program to start");
+    let attempt = host.launch(launch)?;
+    drop(awaited);
+    if attempt.is_replay() {
+        say(&format!("replayed: attempt {} was recorded before", attempt.id()));
+    }
+    let recorded = attempt.attempt()?;
+    attempt.detach();
+    if context.style().json {
+        render::json(&recorded)?;
+    } else {
+        render::line(recorded.attempt_id.as_str())?;
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+/// Reads a file that nobody is left to pump once this program has ended.
+fn whole_text(file: File) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    file.take(INPUT_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|_| Failure::invalid("the input file cannot be read"))?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > INPUT_BYTES_MAX) {
+        return Err(Failure::invalid(
+            "the input file has more than 65536 bytes; start with --stdin pipe and attach -i",
+        ));
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::invalid("the input file is not UTF-8; start with --stdin pipe"))
+}

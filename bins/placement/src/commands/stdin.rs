@@ -1,0 +1,81 @@
+//! Where a child's input comes from, and the thread that pumps it.
+
+use crate::args::LaunchArgs;
+use crate::failure::Failure;
+use camino::Utf8Path;
+use placement::{Input, InputOutcome};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+
+/// Bytes read at once: one write of a child's input.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// Where a child's input comes from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// There is none.
+    None,
+    /// This program's own.
+    Own,
+    /// A file, which is open so that a missing one is refused before anything runs.
+    File(File),
+}
+
+impl Source {
+    /// Reads the options.
+    pub(crate) fn of(arguments: &LaunchArgs) -> Result<Self, Failure> {
+        match arguments.stdin.as_deref() {
+            None if arguments.interactive => Ok(Self::Own),
+            None | Some("none") => Ok(Self::None),
+            Some("pipe") => Ok(Self::Own),
+            Some(path) => open(Utf8Path::new(path)),
+        }
+    }
+
+    /// Starts the thread that pumps the input until it ends or the child takes no more.
+    ///
+    /// A descriptor is read here and never handed on to the child.
+    pub(crate) fn pump(self, input: Input) {
+        match self {
+            Self::None => {}
+            Self::Own => {
+                std::thread::spawn(move || copy(std::io::stdin().lock(), &input));
+            }
+            Self::File(file) => {
+                std::thread::spawn(move || copy(file, &input));
+            }
+        }
+    }
+}
+
+fn open(path: &Utf8Path) -> Result<Source, Failure> {
+    match File::open(path) {
+        Ok(file) => Ok(Source::File(file)),
+        Err(error) => {
+            let why = if error.kind() == ErrorKind::NotFound {
+                "does not exist"
+            } else {
+                "cannot be opened"
+            };
+            Err(Failure::invalid(format!("the input file {path:?} {why}")))
+        }
+    }
+}
+
+/// What the child does not take is the child's affair: it ended, or reads no further.
+fn copy(mut source: impl Read, input: &Input) {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match source.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => match input.write(piece.get(..count).unwrap_or_default()) {
+                Ok(InputOutcome::Accepted) => {}
+                Ok(InputOutcome::NotAccepted(_) | InputOutcome::Unanswered) | Err(_) => return,
+            },
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    // A child that has ended needs no end of its input.
+    drop(input.close());
+}

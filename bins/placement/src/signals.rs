@@ -1,0 +1,80 @@
+//! SIGINT, SIGTERM and SIGHUP: the first asks for a cooperative stop, the second forces it.
+
+use nix::sys::signal::{SigSet, Signal};
+use placement::{AttemptId, Placement, StopMode};
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Exit code when signals end the host before there is an attempt: 128 + SIGINT.
+const INTERRUPTED: i32 = 130;
+
+/// Takes the signals and turns them into stops of one attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct Signals {
+    target: Arc<Mutex<Target>>,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// Nothing runs yet; so many signals came.
+    Nothing { signals: u32 },
+    /// This attempt; so many signals came.
+    Attempt { host: Placement, attempt: AttemptId, signals: u32 },
+}
+
+impl Signals {
+    /// Starts the thread that takes the signals.
+    ///
+    /// Comes before any other thread is made, since they all inherit the blocked mask.
+    pub(crate) fn take() -> Self {
+        let mut set = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+            set.add(signal);
+        }
+        let target = Arc::new(Mutex::new(Target::Nothing { signals: 0 }));
+        let signals = Self { target: Arc::clone(&target) };
+        if set.thread_block().is_ok() {
+            std::thread::spawn(move || {
+                while set.wait().is_ok() {
+                    receive(&target);
+                }
+            });
+        }
+        signals
+    }
+
+    /// Names the attempt that the signals stop, those included that came before.
+    pub(crate) fn stop(&self, host: &Placement, attempt: &AttemptId) {
+        let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        let signals = match *target {
+            Target::Nothing { signals } | Target::Attempt { signals, .. } => signals,
+        };
+        *target = Target::Attempt { host: host.clone(), attempt: attempt.clone(), signals };
+        drop(target);
+        for nth in 1..=signals {
+            stop(host, attempt, nth);
+        }
+    }
+}
+
+fn receive(target: &Mutex<Target>) {
+    let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *target {
+        Target::Nothing { signals: 0 } => *target = Target::Nothing { signals: 1 },
+        // Whoever waits for the child to be made does not start it once this host is gone.
+        Target::Nothing { .. } => std::process::exit(INTERRUPTED),
+        Target::Attempt { host, attempt, signals } => {
+            *signals = signals.saturating_add(1);
+            let (host, attempt, nth) = (host.clone(), attempt.clone(), *signals);
+            drop(target);
+            stop(&host, &attempt, nth);
+        }
+    }
+}
+
+fn stop(host: &Placement, attempt: &AttemptId, nth: u32) {
+    let mode = if nth == 1 { StopMode::Cooperative } else { StopMode::Forced };
+    if let Err(error) = host.stop(attempt, mode) {
+        writeln!(std::io::stderr(), "placement: the stop was not taken: {error}").ok();
+    }
+}

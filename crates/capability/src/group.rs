@@ -1,0 +1,53 @@
+//! Measuring what can be said about a process group alone.
+
+use placement_identity::{GroupPresence, observe_group};
+use placement_process::{Containment, GroupSignalError, Signal, Tree, TreeState, spawn_probe};
+
+use crate::containment::{wait_for_escape, wait_for_exit, within};
+use crate::failure::Failure;
+
+/// A group that was signalled must be proven absent after its leader was reaped; `/proc` mounted with
+/// `hidepid` makes that impossible.
+pub(crate) fn measure() -> Result<(), Failure> {
+    let probe = spawn_probe(None).map_err(Failure::spawn)?;
+    let escaped = wait_for_escape(&probe);
+    let (leader, lifeline) = probe.into_parts();
+    let ended = wait_for_exit(&leader);
+    let mut tree = Tree::new(Containment::Group, leader);
+    let measured = escaped.and(ended).and_then(|()| signal_and_prove(&mut tree));
+    // The descendant left the group on purpose; it ends with its lifeline and comes here to be
+    // reaped.
+    drop(lifeline);
+    let mut sweep = Tree::new(Containment::Subreaper, tree.into_leader());
+    within("ending the escaped descendant", || {
+        sweep.reap_orphans().map_err(|error| Failure::tree("reaping the probe", error))?;
+        sweep.reap_leader().ok();
+        match sweep.state() {
+            TreeState::Empty => Ok(Some(())),
+            TreeState::Populated { .. } => Ok(None),
+            TreeState::Unknown(error) => Err(Failure::tree("reaping the probe", error)),
+        }
+    })?;
+    measured
+}
+
+fn signal_and_prove(tree: &mut Tree) -> Result<(), Failure> {
+    const SIGNAL: &str = "signalling a process group";
+    let identity =
+        tree.leader().identity().map_err(|_| Failure::at("reading the probe's identity"))?;
+    match tree.leader().signal_group(Signal::Kill) {
+        Ok(()) | Err(GroupSignalError::Gone) => {}
+        Err(GroupSignalError::Refused(errno)) => {
+            return Err(Failure { step: SIGNAL, errno: Some(errno) });
+        }
+        Err(GroupSignalError::Unsupported) => return Err(Failure::at(SIGNAL)),
+    }
+    tree.reap_leader().map_err(|error| Failure::wait("reaping the probe", error))?;
+    within("proving a group absent", || {
+        match observe_group(identity.pgid, &identity.boot_id, &identity.observer) {
+            GroupPresence::Absent(_) => Ok(Some(())),
+            GroupPresence::Members(_) | GroupPresence::ZombiesOnly => Ok(None),
+            GroupPresence::Unknown(_) => Err(Failure::at("proving a group absent")),
+        }
+    })
+}

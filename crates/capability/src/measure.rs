@@ -1,0 +1,79 @@
+//! The whole measurement, and what follows from it.
+
+use placement_contract::{CapabilityReport, CleanupScope, ExitObservation, Mechanism};
+use placement_process::{CgroupSite, become_subreaper};
+
+use crate::containment;
+use crate::failure::{Failure, report};
+use crate::group;
+
+/// Measures what can be cleaned where this process is.
+///
+/// It takes some milliseconds, leaves nothing behind, and leaves this process a child subreaper.
+/// What cannot be measured is reported as not available, with the step and the error's name.
+pub fn measure() -> CapabilityReport {
+    let subreaper = become_subreaper()
+        .map_err(|error| Failure { step: "becoming a subreaper", errno: Some(error.errno) });
+    let cgroup = subreaper.and_then(|()| {
+        let site = CgroupSite::find().map_err(|error| Failure::site(&error))?;
+        containment::measure_cgroup(&site)
+    });
+    let sweep = subreaper.and_then(|()| containment::measure_subreaper());
+    let group = subreaper.and_then(|()| group::measure());
+    let mechanism = match (cgroup, sweep) {
+        (Ok(()), _) => Some(Mechanism::Cgroup),
+        (Err(_), Ok(())) => Some(Mechanism::Subreaper),
+        (Err(_), Err(_)) => None,
+    };
+    CapabilityReport {
+        capability: strongest(mechanism, group),
+        mechanism,
+        // Each probe above was seen to end by its pidfd while its descendant lived.
+        exit_observation: ExitObservation::Independent,
+        mechanisms: vec![
+            report(Mechanism::Cgroup, cgroup),
+            report(Mechanism::Subreaper, sweep),
+            report(Mechanism::PidNamespace, Err(Failure::at("not built yet"))),
+        ],
+    }
+}
+
+fn strongest(mechanism: Option<Mechanism>, group: Result<(), Failure>) -> CleanupScope {
+    match (mechanism, group) {
+        (Some(_), _) => CleanupScope::ContainedTree,
+        (None, Ok(())) => CleanupScope::ProcessGroup,
+        (None, Err(_)) => CleanupScope::DirectProcess,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strongest;
+    use crate::failure::{Failure, report};
+    use placement_contract::{CleanupScope, Mechanism};
+    use placement_process::Errno;
+
+    #[test]
+    fn the_strongest_scope_is_what_was_measured() {
+        let failed = Err(Failure::at("x"));
+        assert_eq!(strongest(Some(Mechanism::Subreaper), failed), CleanupScope::ContainedTree);
+        assert_eq!(strongest(None, Ok(())), CleanupScope::ProcessGroup);
+        assert_eq!(strongest(None, failed), CleanupScope::DirectProcess);
+    }
+
+    #[test]
+    fn a_failed_measurement_names_its_step_and_error() {
+        let failure = Failure { step: "making a leaf", errno: Some(Errno::from_raw(13)) };
+        let report = report(Mechanism::Cgroup, Err(failure));
+        assert!(!report.available);
+        assert!(!report.proof_survives_runner);
+        assert_eq!(report.failed_at.as_deref(), Some("making a leaf"));
+        assert_eq!(report.errno.as_deref(), Some("EACCES"));
+    }
+
+    #[test]
+    fn only_the_proof_of_a_cgroup_survives_the_runner() {
+        assert!(report(Mechanism::Cgroup, Ok(())).proof_survives_runner);
+        assert!(!report(Mechanism::Subreaper, Ok(())).proof_survives_runner);
+    }
+}

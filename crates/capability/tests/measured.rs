@@ -1,0 +1,98 @@
+//! The measurement where the tests run, in a process of its own.
+
+use placement_capability::measure;
+use placement_contract::{CapabilityReport, CleanupScope, ExitObservation, Mechanism};
+use placement_process::{CgroupSite, SiteError};
+
+const OWN_PROCESS: &str = "PLACEMENT_TEST_OWN_PROCESS";
+
+/// Runs a test's body in a process of its own: a measurement makes its process a subreaper.
+#[expect(clippy::disallowed_methods, reason = "the test starts itself again")]
+#[expect(clippy::print_stdout, reason = "the other process's output belongs to the test")]
+fn in_own_process(test: &str, body: impl FnOnce()) {
+    if std::env::var_os(OWN_PROCESS).is_some_and(|name| name == test) {
+        body();
+        return;
+    }
+    let output = std::process::Command::new("/proc/self/exe")
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(OWN_PROCESS, test)
+        .output()
+        .expect("the test starts itself");
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{test} failed in its own process: {}", output.status);
+    assert!(text.contains("1 passed"), "{test} did not run in its own process");
+}
+
+fn of(report: &CapabilityReport, mechanism: Mechanism) -> placement_contract::MechanismReport {
+    report.of(mechanism).expect("every mechanism is reported").clone()
+}
+
+#[test]
+fn a_subreaper_gives_a_contained_tree_whose_proof_dies_with_it() {
+    in_own_process("a_subreaper_gives_a_contained_tree_whose_proof_dies_with_it", || {
+        let report = measure();
+        let subreaper = of(&report, Mechanism::Subreaper);
+        assert!(subreaper.available, "{report:?}");
+        assert!(!subreaper.proof_survives_runner);
+        assert_eq!(report.capability, CleanupScope::ContainedTree);
+        assert_eq!(report.exit_observation, ExitObservation::Independent);
+    });
+}
+
+#[test]
+fn a_cgroup_is_chosen_where_one_can_be_made_and_else_says_why_not() {
+    in_own_process("a_cgroup_is_chosen_where_one_can_be_made_and_else_says_why_not", || {
+        let report = measure();
+        let cgroup = of(&report, Mechanism::Cgroup);
+        if cgroup.available {
+            assert!(cgroup.proof_survives_runner);
+            assert_eq!(report.mechanism, Some(Mechanism::Cgroup));
+        } else {
+            println!("no cgroup here: {cgroup:?}");
+            assert!(cgroup.failed_at.is_some());
+            assert_eq!(report.mechanism, Some(Mechanism::Subreaper));
+        }
+    });
+}
+
+#[test]
+fn a_pid_namespace_is_reported_as_not_built() {
+    in_own_process("a_pid_namespace_is_reported_as_not_built", || {
+        let namespace = of(&measure(), Mechanism::PidNamespace);
+        assert!(!namespace.available);
+        assert_eq!(namespace.failed_at.as_deref(), Some("not built yet"));
+    });
+}
+
+#[test]
+fn a_measurement_can_be_repeated_and_leaves_nothing() {
+    in_own_process("a_measurement_can_be_repeated_and_leaves_nothing", || {
+        assert_eq!(measure(), measure());
+        let children = std::fs::read_to_string("/proc/thread-self/children").unwrap();
+        assert_eq!(children, "");
+        match CgroupSite::find() {
+            Ok(site) => assert!(!leaves(site.path()).iter().any(|name| is_own(name))),
+            Err(SiteError::NoHierarchy | SiteError::NotMounted) => {
+                println!("not looked at: no cgroup v2 here");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    });
+}
+
+fn is_own(name: &str) -> bool {
+    name.starts_with(&format!("pl-probe-{}-", std::process::id()))
+}
+
+/// The groups in a group, found without the code under test.
+fn leaves(path: &str) -> Vec<String> {
+    ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]
+        .iter()
+        .map(|mount| std::path::Path::new(mount).join(path.trim_start_matches('/')))
+        .filter_map(|path| std::fs::read_dir(path).ok())
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect()
+}

@@ -1,0 +1,36 @@
+//! Bounds of this crate, each with its unit and its reason.
+
+/// Payload bytes of one log record: the contract's largest chunk.
+pub const RECORD_BYTES_MAX: usize = 65_536;
+
+/// Bytes that each record adds to its payload on disk; they count against the spool's bound.
+pub const RECORD_OVERHEAD_BYTES: u64 = 36;
+
+/// Stored bytes that may go beyond the spool's bound after the exit: two pipe capacities, with the
+/// overhead of the records that hold them.
+pub const TAIL_BYTES_MAX: u64 = 2 * 65_536 + 4_096;
+
+/// Bytes after which a segment is followed by a new one: trimming removes whole segments.
+pub(crate) const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Smallest such size: a small transcript bound shall not mean a file per few chunks.
+pub(crate) const SEGMENT_BYTES_MIN: u64 = 256 * 1024;
+
+/// Segments that a full transcript is made of at least, so that trimming takes a small part of it.
+pub(crate) const SEGMENTS_PER_TRANSCRIPT: u64 = 8;
+
+/// Bytes that the reader of a log holds in memory: two of the largest records.
+pub(crate) const READ_BUFFER_BYTES: usize = 2 * (RECORD_BYTES_MAX + 36);
+
+/// Tries of one look into the head while its writer replaces a slot.
+pub(crate) const HEAD_TRIES_MAX: u32 = 16;
+
+/// Longest sleep between two looks where inotify cannot be had, in milliseconds.
+pub(crate) const POLL_MS: u64 = 50;
+
+/// Bytes of the file that names the base of the temporary directory: the bound of a path.
+pub(crate) const BASE_BYTES_MAX: usize = placement_paths::PATH_BYTES_MAX;
+
+const _: () = assert!(RECORD_BYTES_MAX == placement_contract::limits::CHUNK_BYTES_MAX);
+const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX);
+const _: () = assert!(READ_BUFFER_BYTES > RECORD_BYTES_MAX);

@@ -1,0 +1,222 @@
+//! The private root of a host.
+
+use std::path::Path;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use placement_paths::{
+    CreateError, Dir, FsKind, IoFailure, OpenError, PrivateDir, PrivateError, RelativePath,
+    ResolveError, fs_kind,
+};
+
+use crate::attempt::AttemptDir;
+use crate::key::HomeKey;
+
+const ROLE: &str = "root";
+const ATTEMPTS: &str = "attempts";
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// The one private directory below which a host keeps its store and its attempts.
+///
+/// Two hosts may have one root open; one root belongs to one machine.
+#[derive(Debug)]
+pub struct Root {
+    directory: PrivateDir,
+    path: Utf8PathBuf,
+}
+
+/// Why a directory cannot be the root.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// Others may enter, list or write it.
+    #[error("the root directory is open to others (mode {mode:04o}); it must be 0700")]
+    NotPrivate {
+        /// Its mode.
+        mode: u32,
+    },
+    /// It belongs to another user.
+    #[error("the root directory belongs to user {owner}, not to this one")]
+    NotOwned {
+        /// Its owner.
+        owner: u32,
+    },
+    /// There is something else under its path.
+    #[error("the root directory is not a directory")]
+    NotADirectory,
+    /// It lies on a read-only file system.
+    #[error("the root directory lies on a read-only file system")]
+    ReadOnly,
+    /// It lies on a file system that several machines may share.
+    #[error("the root directory lies on a network file system ({0}); it must be local")]
+    NetworkFilesystem(&'static str),
+    /// Its physical path cannot be told or is not UTF-8.
+    #[error("the path of the root directory cannot be used")]
+    Path(#[source] ResolveError),
+    /// It could not be opened or created for another reason.
+    #[error("the root directory cannot be used")]
+    Private(#[source] PrivateError),
+    /// It could not be examined.
+    #[error("the root directory cannot be examined")]
+    Io(#[source] IoFailure),
+}
+
+/// Why an attempt's directory was not created.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateAttemptError {
+    /// There is one of that key already; it is never used again.
+    #[error("the attempt directory exists already")]
+    AlreadyExists,
+    /// The directory of all attempts is not ours alone.
+    #[error("the directory of attempts cannot be used")]
+    Attempts(#[source] PrivateError),
+    /// It could not be created for another reason.
+    #[error("the attempt directory could not be created")]
+    Create(#[source] CreateError),
+}
+
+/// Why an attempt's directory was not opened.
+#[derive(Debug, thiserror::Error)]
+#[error("the attempt directory could not be opened")]
+pub struct OpenAttemptError(#[source] pub OpenError);
+
+impl Root {
+    /// Opens the root, creating it with mode 0700 on first use.
+    ///
+    /// What was created survives power loss.
+    ///
+    /// # Errors
+    /// As the variants of [`RootError`] name them. An existing directory is never changed, and
+    /// where the file system refuses, nothing is created.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, RootError> {
+        let path = path.as_ref();
+        let existing = nearest_existing(path)?;
+        refuse_kind(fs_kind(&existing).map_err(RootError::Io)?)?;
+        let directory =
+            PrivateDir::create_or_open_as(path, ROLE).map_err(RootError::from_private)?;
+        // What was created may be a mount of its own by now, or the last one on the way was.
+        refuse_kind(fs_kind(&directory).map_err(RootError::Io)?)?;
+        let path = directory.path().map_err(RootError::Path)?;
+        Ok(Self { directory, path })
+    }
+
+    /// Returns the physical path of the root.
+    pub fn path(&self) -> &Utf8Path {
+        &self.path
+    }
+
+    /// Returns the root's directory.
+    pub fn dir(&self) -> &PrivateDir {
+        &self.directory
+    }
+
+    /// Returns the path of the store, `<root>/placement.db`.
+    pub fn store_path(&self) -> Utf8PathBuf {
+        self.path.join("placement.db")
+    }
+
+    /// Returns the path of the store's lock file, `<root>/placement.lock`.
+    pub fn lock_path(&self) -> Utf8PathBuf {
+        self.path.join("placement.lock")
+    }
+
+    /// Creates an attempt's directory, `<root>/attempts/<key>`, exclusively and with mode 0700.
+    ///
+    /// # Errors
+    /// [`CreateAttemptError::AlreadyExists`] when there is one; it is left alone.
+    pub fn create_attempt(&self, key: &HomeKey) -> Result<AttemptDir, CreateAttemptError> {
+        let attempts = self
+            .directory
+            .ensure_dir(&name(ATTEMPTS), DIRECTORY_MODE)
+            .map_err(CreateAttemptError::Create)?;
+        let attempts = PrivateDir::check(attempts).map_err(CreateAttemptError::Attempts)?;
+        match attempts.create_dir(key.as_str(), DIRECTORY_MODE) {
+            Ok(directory) => Ok(AttemptDir::of(directory, key.clone())),
+            Err(CreateError::AlreadyExists { .. }) => Err(CreateAttemptError::AlreadyExists),
+            Err(error) => Err(CreateAttemptError::Create(error)),
+        }
+    }
+
+    /// Opens an attempt's directory, `None` when there is none.
+    ///
+    /// Its mode is not checked: its own child could change it, and the root keeps others out.
+    ///
+    /// # Errors
+    /// Something else stands under its name, or the system denies access.
+    pub fn attempt(&self, key: &HomeKey) -> Result<Option<AttemptDir>, OpenAttemptError> {
+        let path = name(&format!("{ATTEMPTS}/{key}"));
+        match self.directory.open_dir(&path) {
+            Ok(directory) => Ok(Some(AttemptDir::of(directory, key.clone()))),
+            Err(OpenError::Missing { .. }) => Ok(None),
+            Err(error) => Err(OpenAttemptError(error)),
+        }
+    }
+}
+
+/// Opens the root or, before it is created, the directory in which it would be.
+fn nearest_existing(path: &Path) -> Result<Dir, RootError> {
+    let mut last = None;
+    for ancestor in path.ancestors() {
+        let ancestor = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+        match Dir::open(ancestor, ROLE) {
+            Ok(existing) => return Ok(existing),
+            Err(error @ OpenError::Missing { .. }) => last = Some(error),
+            Err(OpenError::NotADirectory { .. }) => return Err(RootError::NotADirectory),
+            Err(error) => return Err(RootError::Private(PrivateError::Open(error))),
+        }
+    }
+    let error = last.expect("every path has itself as an ancestor");
+    Err(RootError::Private(PrivateError::Open(error)))
+}
+
+fn refuse_kind(kind: FsKind) -> Result<(), RootError> {
+    match kind {
+        FsKind::Network(name) => Err(RootError::NetworkFilesystem(name)),
+        FsKind::ReadOnly => Err(RootError::ReadOnly),
+        // FUSE of an unlisted kind is what rootless containers run on; locks there are the
+        // kernel's own.
+        FsKind::Local | FsKind::Unknown(_) => Ok(()),
+    }
+}
+
+fn name(text: &str) -> RelativePath {
+    RelativePath::parse(text).expect("fixed names and keys are safe relative paths")
+}
+
+impl RootError {
+    fn from_private(error: PrivateError) -> Self {
+        match error {
+            PrivateError::NotPrivate { mode, .. } => Self::NotPrivate { mode },
+            PrivateError::NotOwned { owner, .. } => Self::NotOwned { owner },
+            PrivateError::NotADirectory { .. } => Self::NotADirectory,
+            PrivateError::ReadOnly { .. } => Self::ReadOnly,
+            error @ (PrivateError::Missing { .. }
+            | PrivateError::Open(_)
+            | PrivateError::Create(_)
+            | PrivateError::Io(_)) => Self::Private(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_file_system_is_refused_by_name() {
+        let refused = refuse_kind(FsKind::Network("nfs")).expect_err("nfs must be refused");
+        assert_eq!(
+            refused.to_string(),
+            "the root directory lies on a network file system (nfs); it must be local"
+        );
+    }
+
+    #[test]
+    fn a_read_only_file_system_is_refused() {
+        assert!(matches!(refuse_kind(FsKind::ReadOnly), Err(RootError::ReadOnly)));
+    }
+
+    #[test]
+    fn local_and_unlisted_file_systems_are_accepted() {
+        refuse_kind(FsKind::Local).unwrap();
+        refuse_kind(FsKind::Unknown("fuse")).unwrap();
+    }
+}

@@ -1,0 +1,281 @@
+//! The handle of one attempt.
+
+use crate::end::End;
+use crate::error::Error;
+use crate::host::Placement;
+use crate::link::{InputOutcome, Link, LinkEnd};
+use crate::output::{Output, Text};
+use placement_contract::{Attempt, AttemptId, Code, OnHostLoss, StreamName};
+use placement_service::{InputRefused, StopMode, Streams};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// One attempt, with its streams.
+///
+/// May be used from several threads at once: one reads output, another writes input, a third stops.
+/// Dropping it detaches from the attempt or asks for its stop, as the launch says of the loss of its
+/// host; that never blocks, and the child is reaped by its runner whatever happens here.
+#[derive(Debug)]
+#[must_use = "dropping it stops the attempt or detaches from it"]
+pub struct AttemptHandle {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    host: Placement,
+    attempt_id: AttemptId,
+    replay: bool,
+    on_host_loss: OnHostLoss,
+    link: Mutex<Option<Arc<Link>>>,
+    let_go: AtomicBool,
+}
+
+/// Writes the input of one attempt, from any thread; does not keep the attempt.
+#[derive(Debug, Clone)]
+pub struct Input {
+    inner: Weak<Inner>,
+}
+
+impl AttemptHandle {
+    pub(crate) fn attached(
+        host: Placement,
+        streams: Streams,
+        on_host_loss: OnHostLoss,
+        replay: bool,
+    ) -> Self {
+        let attempt_id = streams.attempt_id().clone();
+        let link = Arc::new(Link::new(streams));
+        Self::new(host, attempt_id, on_host_loss, replay, Some(link))
+    }
+
+    /// The streams of an ended attempt are opened when somebody asks for them.
+    pub(crate) fn ended(host: Placement, attempt_id: AttemptId, on_host_loss: OnHostLoss) -> Self {
+        Self::new(host, attempt_id, on_host_loss, true, None)
+    }
+
+    fn new(
+        host: Placement,
+        attempt_id: AttemptId,
+        on_host_loss: OnHostLoss,
+        replay: bool,
+        link: Option<Arc<Link>>,
+    ) -> Self {
+        let link = Mutex::new(link);
+        let let_go = AtomicBool::new(false);
+        let inner = Arc::new(Inner { host, attempt_id, replay, on_host_loss, link, let_go });
+        Self { inner }
+    }
+
+    /// Returns the attempt's id.
+    pub fn id(&self) -> &AttemptId {
+        &self.inner.attempt_id
+    }
+
+    /// Says whether the attempt was recorded before.
+    pub fn is_replay(&self) -> bool {
+        self.inner.replay
+    }
+
+    /// Returns what is recorded of the attempt now.
+    ///
+    /// # Errors
+    /// STORAGE for a damaged row.
+    pub fn attempt(&self) -> Result<Attempt, Error> {
+        self.inner.host.attempt(self.id())
+    }
+
+    /// Returns the output that nobody acknowledged, in order, as bytes.
+    ///
+    /// A chunk is acknowledged when the next one is asked for, the last one at the end; what was not
+    /// acknowledged comes again to whoever attaches next. It ends when both streams have, or when
+    /// another recipient took over ([`AttemptHandle::is_taken`]). Output that nobody reads waits on
+    /// disk up to the launch's bound; beyond it the child waits.
+    pub fn output(&self) -> Output<'_> {
+        Output::new(self)
+    }
+
+    /// Returns the same output as text: UTF-8 is put together across chunks, each stream by itself,
+    /// and only bytes that are really invalid become replacement characters.
+    pub fn text(&self) -> Text<'_> {
+        Text::new(self.output())
+    }
+
+    /// Says whether another recipient took the streams over.
+    pub fn is_taken(&self) -> bool {
+        self.inner.link_end() == Some(LinkEnd::Taken)
+    }
+
+    /// Says whether bytes may be missing at the end of a stream; nothing while it is open.
+    pub fn is_truncated(&self, stream: StreamName) -> Option<bool> {
+        self.inner.opened().and_then(|link| link.truncated(stream))
+    }
+
+    /// Writes bytes of any number to the child's input, and waits until they are in its pipe.
+    ///
+    /// A child that has ended, or reads no further, is an outcome and not an error.
+    ///
+    /// # Errors
+    /// As [`Placement::attach`], for an ended attempt whose streams were not opened yet.
+    pub fn write_input(&self, bytes: &[u8]) -> Result<InputOutcome, Error> {
+        self.inner.write(bytes)
+    }
+
+    /// Closes the child's input after everything that was written to it.
+    ///
+    /// # Errors
+    /// As [`AttemptHandle::write_input`].
+    pub fn close_input(&self) -> Result<InputOutcome, Error> {
+        Ok(self.inner.link()?.close_input())
+    }
+
+    /// Returns a writer of the child's input for another thread.
+    pub fn input(&self) -> Input {
+        Input { inner: Arc::downgrade(&self.inner) }
+    }
+
+    /// Asks for a cooperative stop: SIGTERM, the launch's grace, SIGKILL.
+    ///
+    /// Returns when the stop is accepted, not when it is over.
+    ///
+    /// # Errors
+    /// UNCERTAIN where nothing can be proven to be reached.
+    pub fn stop(&self) -> Result<Attempt, Error> {
+        self.inner.host.stop(self.id(), StopMode::Cooperative)
+    }
+
+    /// Asks for SIGKILL at once.
+    ///
+    /// # Errors
+    /// As [`AttemptHandle::stop`].
+    pub fn stop_forced(&self) -> Result<Attempt, Error> {
+        self.inner.host.stop(self.id(), StopMode::Forced)
+    }
+
+    /// Waits until the child has exited and its runner is gone. Nothing is cleaned up.
+    ///
+    /// Output need not be read for that, unless there is more than the launch's bound: then the
+    /// child waits for a reader.
+    ///
+    /// # Errors
+    /// STORAGE for a damaged row.
+    pub fn wait(&self) -> Result<End, Error> {
+        loop {
+            if let Some(end) = self.inner.host.wait(self.id(), None)? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Waits for the end, proves that what had to go is gone and removes the home.
+    ///
+    /// What cannot be proven is kept: [`End::kept`] says why, and that is no error.
+    ///
+    /// # Errors
+    /// As [`AttemptHandle::wait`].
+    pub fn finish(self) -> Result<End, Error> {
+        let ended = self.wait()?;
+        self.inner.let_go.store(true, Ordering::Release);
+        let host = &self.inner.host;
+        match host.cleanup(self.id()) {
+            Ok(attempt) => End::read(host, attempt, None),
+            Err(error) if ended.is_uncertain() || is_expected(&error) => {
+                End::read(host, host.attempt(self.id())?, Some(error.into()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lets go of the attempt; it goes on, and waits for another recipient.
+    ///
+    /// With the default rule for the loss of the host it is stopped when this process ends.
+    pub fn detach(self) {
+        self.inner.let_go.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn link(&self) -> Result<Arc<Link>, Error> {
+        self.inner.link()
+    }
+}
+
+/// Says whether a cleanup was refused for want of proof, as opposed to failed.
+fn is_expected(error: &Error) -> bool {
+    match error.code() {
+        Code::Conflict | Code::Uncertain | Code::UnsupportedCapability | Code::Unavailable => true,
+        Code::Invalid
+        | Code::Unauthenticated
+        | Code::Forbidden
+        | Code::Denied
+        | Code::NotFound
+        | Code::Storage
+        | Code::Internal
+        | Code::Unsupported
+        | Code::ExecutableNotFound
+        | Code::ExecutableRefused => false,
+    }
+}
+
+impl Drop for AttemptHandle {
+    fn drop(&mut self) {
+        let inner = &self.inner;
+        if inner.let_go.load(Ordering::Acquire) || inner.on_host_loss == OnHostLoss::Keep {
+            return;
+        }
+        match inner.link_end() {
+            None | Some(LinkEnd::Failed(_)) if inner.opened().is_some() => {
+                // Whoever is not reached has ended, or is stopped when this process ends.
+                inner.host.service().request_stop(&inner.attempt_id);
+            }
+            // It ended, or it is another's now, or it had ended before.
+            None | Some(LinkEnd::Ended | LinkEnd::Taken | LinkEnd::Failed(_)) => {}
+        }
+    }
+}
+
+impl Inner {
+    fn link(&self) -> Result<Arc<Link>, Error> {
+        let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(link) = &*link {
+            return Ok(Arc::clone(link));
+        }
+        let opened = Arc::new(Link::new(self.host.attach_streams(&self.attempt_id)?));
+        *link = Some(Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    fn opened(&self) -> Option<Arc<Link>> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn link_end(&self) -> Option<LinkEnd> {
+        self.opened()?.end()
+    }
+
+    fn write(&self, bytes: &[u8]) -> Result<InputOutcome, Error> {
+        Ok(self.link()?.write(bytes))
+    }
+}
+
+impl Input {
+    /// Writes as [`AttemptHandle::write_input`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write(&self, bytes: &[u8]) -> Result<InputOutcome, Error> {
+        match self.inner.upgrade() {
+            Some(inner) => inner.write(bytes),
+            None => Ok(InputOutcome::NotAccepted(InputRefused::NotBound)),
+        }
+    }
+
+    /// Closes as [`AttemptHandle::close_input`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn close(&self) -> Result<InputOutcome, Error> {
+        match self.inner.upgrade() {
+            Some(inner) => Ok(inner.link()?.close_input()),
+            None => Ok(InputOutcome::NotAccepted(InputRefused::NotBound)),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! One host: launching, looking, settling.
+
+use crate::attempt::AttemptHandle;
+use crate::attempts::Attempts;
+use crate::builder::Builder;
+use crate::end::End;
+use crate::error::Error;
+use crate::launch::Launch;
+use crate::observer::Observer;
+use crate::request::{self, Names};
+use camino::Utf8Path;
+use placement_contract::limits::EVIDENCE_PAGE_MAX;
+use placement_contract::{
+    Attempt, AttemptId, Clock, Code, Digest, Evidence, ExecutionState, OnHostLoss, OwnerId,
+    RecipientId, Refusal, Status,
+};
+use placement_service::{
+    Capabilities, HostPlace, IfUncertain, Service, Started, StopMode, Streams, Verified, Waited,
+};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A host of attempts on one private root.
+///
+/// Cheap to clone; may be used from any thread. Two hosts on one root are normal.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    service: Service,
+    recipient: RecipientId,
+    clock: Arc<dyn Clock>,
+}
+
+impl Placement {
+    /// Opens a host with the default settings; makes the root and the store on first use.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub fn open(root: impl AsRef<Utf8Path>) -> Result<Self, Error> {
+        Self::builder().root(root).open()
+    }
+
+    /// Starts to describe a host with other settings.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(crate) fn new(service: Service, clock: Arc<dyn Clock>) -> Self {
+        let recipient = RecipientId::parse(&format!("host:{}", std::process::id()))
+            .expect("a short ASCII text is an id");
+        Self { shared: Arc::new(Shared { service, recipient, clock }) }
+    }
+
+    /// Launches a program, or follows the attempt that is recorded under the launch's key.
+    ///
+    /// A new attempt's program runs when this returns. A recorded one that lives is attached to,
+    /// which takes its streams from whoever had them; one that ended is served from its log. Without
+    /// [`Launch::require`], a launch with a key requires what its recorded attempt did.
+    ///
+    /// # Errors
+    /// The refusal of the step that failed: INVALID, DENIED, FORBIDDEN and `UNSUPPORTED_CAPABILITY`
+    /// before anything is recorded; CONFLICT for a key of another launch; `EXECUTABLE_NOT_FOUND`,
+    /// `EXECUTABLE_REFUSED` and UNAVAILABLE for a start that failed, whose attempt is recorded.
+    pub fn launch(&self, launch: Launch) -> Result<AttemptHandle, Error> {
+        let service = self.service();
+        let names = Names::of(service.owner(), launch.key.as_deref(), &self.shared.clock.now())?;
+        let recorded = match launch.key {
+            Some(_) => self.recorded(&names.attempt)?,
+            None => None,
+        };
+        let scope = match (launch.required_cleanup, &recorded) {
+            (Some(scope), _) => scope,
+            (None, Some(recorded)) => recorded.required_cleanup,
+            (None, None) => service.measured()?.capability,
+        };
+        let on_host_loss = launch.supervision.on_host_loss;
+        let attempt_id = names.attempt.clone();
+        let mut snapshot = service.snapshot();
+        let request = request::request(launch, names, service.owner(), scope, &mut snapshot)?;
+        if recorded.is_none() {
+            request::check_directories(&snapshot)?;
+        }
+        let prepared = service.prepare_in(&request, &snapshot)?;
+        if prepared.execution_state == ExecutionState::Intended {
+            let started = service.start_in(&attempt_id, &self.shared.recipient, &snapshot)?;
+            if let Started { streams: Some(streams), .. } = started {
+                let replay = recorded.is_some();
+                return Ok(AttemptHandle::attached(self.clone(), streams, on_host_loss, replay));
+            }
+        }
+        // Another host runs it, or ran it.
+        self.follow(&attempt_id, on_host_loss)
+    }
+
+    /// Takes over the streams of a recorded attempt, and the host's place.
+    ///
+    /// Output goes on where the acknowledgments ended; whoever had the streams is told.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, CONFLICT for an attempt that was never started, UNAVAILABLE where a live runner
+    /// did not answer.
+    pub fn attach(&self, attempt_id: &AttemptId) -> Result<AttemptHandle, Error> {
+        let rule = self.service().request(attempt_id)?.supervision.on_host_loss;
+        let streams = self.attach_streams(attempt_id)?;
+        Ok(AttemptHandle::attached(self.clone(), streams, rule, true))
+    }
+
+    /// Watches the output of an attempt from the first byte that is still kept.
+    ///
+    /// Watching acknowledges nothing, takes nothing over and never slows the child.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, and CONFLICT where nothing is kept on disk.
+    pub fn observe(&self, attempt_id: &AttemptId) -> Result<Observer, Error> {
+        Ok(Observer::new(self.service().observe(attempt_id)?))
+    }
+
+    /// Returns the attempts of this owner.
+    pub const fn attempts(&self) -> Attempts<'_> {
+        Attempts::new(self)
+    }
+
+    /// Returns what is recorded of an attempt.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, and STORAGE for a damaged row.
+    pub fn attempt(&self, attempt_id: &AttemptId) -> Result<Attempt, Error> {
+        Ok(self.service().recorded(attempt_id)?)
+    }
+
+    /// Returns what is recorded of an attempt and beside it one fresh observation.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, and STORAGE for a damaged row.
+    pub fn status(&self, attempt_id: &AttemptId) -> Result<Status, Error> {
+        Ok(self.service().status(attempt_id)?)
+    }
+
+    /// Asks for the end of an attempt; returns when the stop is accepted, not when it is over.
+    ///
+    /// A cooperative stop is SIGTERM, the launch's grace and SIGKILL; a forced one is SIGKILL.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, and UNCERTAIN where nothing can be proven to be reached.
+    pub fn stop(&self, attempt_id: &AttemptId, mode: StopMode) -> Result<Attempt, Error> {
+        Ok(self.service().stop(attempt_id, mode, IfUncertain::Leave)?)
+    }
+
+    /// Kills an attempt; where its state is uncertain also the processes that carry its marker.
+    ///
+    /// # Errors
+    /// As [`Placement::stop`].
+    pub fn stop_survivors(&self, attempt_id: &AttemptId) -> Result<Attempt, Error> {
+        Ok(self.service().stop(attempt_id, StopMode::Forced, IfUncertain::EndSurvivors)?)
+    }
+
+    /// Waits until the child has exited and its runner is gone; nothing at the deadline.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, and STORAGE for a damaged row.
+    pub fn wait(
+        &self,
+        attempt_id: &AttemptId,
+        deadline: Option<Instant>,
+    ) -> Result<Option<End>, Error> {
+        match self.service().wait_ended(attempt_id, deadline)? {
+            Waited::Ended => Ok(Some(End::read(self, self.attempt(attempt_id)?, None)?)),
+            Waited::DeadlineElapsed => Ok(None),
+        }
+    }
+
+    /// Proves the required scope gone and removes the home.
+    ///
+    /// # Errors
+    /// CONFLICT while the attempt may run, UNCERTAIN where the proof is missing; nothing is removed
+    /// then.
+    pub fn cleanup(&self, attempt_id: &AttemptId) -> Result<Attempt, Error> {
+        Ok(self.service().cleanup(attempt_id)?)
+    }
+
+    /// Looks again at what became of an attempt whose runner is gone.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, and STORAGE for a damaged row.
+    pub fn reconcile(&self, attempt_id: &AttemptId) -> Result<Attempt, Error> {
+        Ok(self.service().reconcile(attempt_id)?)
+    }
+
+    /// Returns the evidence of an attempt after a row, at most so many rows.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, and STORAGE for a damaged row.
+    pub fn evidence(
+        &self,
+        attempt_id: &AttemptId,
+        after: u64,
+        limit: Option<u32>,
+    ) -> Result<Vec<Evidence>, Error> {
+        let mut rows: Vec<Evidence> = Vec::new();
+        let mut after = after;
+        loop {
+            let have = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+            let wanted = limit.map_or(EVIDENCE_PAGE_MAX, |limit| limit.saturating_sub(have));
+            if wanted == 0 {
+                return Ok(rows);
+            }
+            let page = self.service().evidence(attempt_id, after, wanted.min(EVIDENCE_PAGE_MAX))?;
+            rows.extend(page.evidence);
+            match page.next_after {
+                Some(next) => after = next,
+                None => return Ok(rows),
+            }
+        }
+    }
+
+    /// Recomputes the evidence chain of an attempt, folds it into a state and compares both with
+    /// what is recorded, and the head with one that was kept elsewhere.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`. What is wrong is a finding of the answer, not an error.
+    pub fn verify(&self, attempt_id: &AttemptId, head: Option<&Digest>) -> Result<Verified, Error> {
+        Ok(self.service().verify(attempt_id, head)?)
+    }
+
+    /// Returns what was measured here; measures once per host.
+    ///
+    /// # Errors
+    /// UNAVAILABLE where the probe did not answer.
+    pub fn capabilities(&self) -> Result<Capabilities, Error> {
+        Ok(self.service().capabilities()?)
+    }
+
+    /// Returns the owner of this host's attempts.
+    pub fn owner(&self) -> &OwnerId {
+        self.service().owner()
+    }
+
+    pub(crate) fn service(&self) -> &Service {
+        &self.shared.service
+    }
+
+    pub(crate) fn attach_streams(&self, attempt_id: &AttemptId) -> Result<Streams, Refusal> {
+        let recipient = &self.shared.recipient;
+        Ok(self.service().attach(attempt_id, recipient, HostPlace::Adopt)?.streams)
+    }
+
+    fn follow(
+        &self,
+        attempt_id: &AttemptId,
+        on_host_loss: OnHostLoss,
+    ) -> Result<AttemptHandle, Error> {
+        let attempt = self.service().recorded(attempt_id)?;
+        if attempt.execution_state.is_live() {
+            let streams = self.attach_streams(attempt_id)?;
+            return Ok(AttemptHandle::attached(self.clone(), streams, on_host_loss, true));
+        }
+        Ok(AttemptHandle::ended(self.clone(), attempt.attempt_id, on_host_loss))
+    }
+
+    fn recorded(&self, attempt_id: &AttemptId) -> Result<Option<Attempt>, Error> {
+        match self.service().recorded(attempt_id) {
+            Ok(attempt) => Ok(Some(attempt)),
+            Err(refusal) if refusal.code == Code::NotFound => Ok(None),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+}

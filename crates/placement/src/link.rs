@@ -1,0 +1,273 @@
+//! The data link of one attempt, shared by whoever reads its output and whoever writes its input.
+//!
+//! There is no thread for it: whichever caller waits for something reads the link for all of them,
+//! and leaves what is another's in the state. That state is bounded, because a runner sends no more
+//! than four chunks without an acknowledgment and no more than four writes are ever unanswered.
+
+use crate::error::Error;
+use crate::output::Chunk;
+use placement_contract::limits::{OUTSTANDING_CHUNKS_MAX, WRITE_BYTES_MAX};
+use placement_contract::{Refusal, StreamName};
+use placement_service::{Acknowledger, InputRefused, InputSender, Item, Streams};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Most writes of input that are sent and not answered; the runner lets no more wait.
+const OUTSTANDING_WRITES_MAX: usize = OUTSTANDING_CHUNKS_MAX;
+
+/// The shared link.
+#[derive(Debug)]
+pub(crate) struct Link {
+    state: Mutex<State>,
+    changed: Condvar,
+    acknowledger: Acknowledger,
+    input: Option<InputSender>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The link, unless a caller reads it right now.
+    streams: Option<Streams>,
+    /// Output that nobody took yet.
+    output: VecDeque<Piece>,
+    /// Streams that have not ended.
+    open: BTreeMap<StreamName, Open>,
+    /// Answers to writes that nobody took yet.
+    answers: BTreeMap<u64, Option<InputRefused>>,
+    /// Writes that are not answered.
+    unanswered: usize,
+    /// Why nothing more comes.
+    end: Option<LinkEnd>,
+}
+
+/// What is still to come of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// Its end was not seen.
+    Open,
+    /// Its end was seen.
+    Ended {
+        /// Bytes of it may be missing at the end.
+        truncated: bool,
+    },
+}
+
+/// A piece of output.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Bytes.
+    Chunk(Chunk),
+    /// The end of a stream, which is acknowledged like bytes.
+    Eof {
+        /// Its place among the pieces of both streams.
+        sequence: u64,
+    },
+}
+
+/// Why nothing more comes over a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LinkEnd {
+    /// The attempt ended and everything was told.
+    Ended,
+    /// Another recipient took over.
+    Taken,
+    /// The link failed.
+    Failed(Refusal),
+}
+
+/// What became of bytes that were written to a child's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum InputOutcome {
+    /// Every byte went into the child's input.
+    Accepted,
+    /// The child ended or closed its input, or never had one. What was written in part is not
+    /// written again.
+    NotAccepted(InputRefused),
+    /// The link ended before the answer; a part may have been written.
+    Unanswered,
+}
+
+impl Link {
+    pub(crate) fn new(mut streams: Streams) -> Self {
+        let acknowledger = streams.acknowledger();
+        let input = streams.input_sender().ok();
+        let open = StreamName::ALL.iter().map(|stream| (*stream, Open::Open)).collect();
+        let state = State {
+            streams: Some(streams),
+            output: VecDeque::new(),
+            open,
+            answers: BTreeMap::new(),
+            unanswered: 0,
+            end: None,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new(), acknowledger, input }
+    }
+
+    /// Waits for the next piece of output; nothing once both streams or the link ended.
+    pub(crate) fn next_piece(&self) -> Result<Option<Piece>, Error> {
+        let piece = self.wait(|state| match state.output.pop_front() {
+            Some(piece) => Some(Some(piece)),
+            None => state.open.values().all(|open| *open != Open::Open).then_some(None),
+        });
+        match piece {
+            Ok(piece) => Ok(piece),
+            Err(LinkEnd::Failed(refusal)) => Err(refusal.into()),
+            Err(LinkEnd::Ended | LinkEnd::Taken) => Ok(None),
+        }
+    }
+
+    /// Says that everything up to a piece was consumed.
+    pub(crate) fn acknowledge(&self, through: u64) -> Result<(), Error> {
+        Ok(self.acknowledger.acknowledge(through)?)
+    }
+
+    /// Writes input of any size and waits for the answers.
+    pub(crate) fn write(&self, bytes: &[u8]) -> InputOutcome {
+        let Some(sender) = &self.input else {
+            return InputOutcome::NotAccepted(InputRefused::Closed);
+        };
+        let mut sent = VecDeque::new();
+        let mut outcome = InputOutcome::Accepted;
+        for piece in bytes.chunks(WRITE_BYTES_MAX) {
+            if self.claim_write().is_err() {
+                outcome = InputOutcome::Unanswered;
+                break;
+            }
+            let Ok(write_id) = sender.send(piece) else {
+                // Nothing says how much of the frame the runner got.
+                self.release_write();
+                outcome = InputOutcome::Unanswered;
+                break;
+            };
+            sent.push_back(write_id);
+            outcome = self.answered(&mut sent, outcome);
+            if outcome != InputOutcome::Accepted {
+                break;
+            }
+        }
+        while let Some(write_id) = sent.pop_front() {
+            let answer = self.answer(write_id);
+            if outcome == InputOutcome::Accepted {
+                outcome = answer;
+            }
+        }
+        outcome
+    }
+
+    /// Closes the input after everything that was written.
+    pub(crate) fn close_input(&self) -> InputOutcome {
+        let Some(sender) = &self.input else {
+            return InputOutcome::NotAccepted(InputRefused::Closed);
+        };
+        if self.claim_write().is_err() {
+            return InputOutcome::Unanswered;
+        }
+        let Ok(write_id) = sender.close() else {
+            self.release_write();
+            return InputOutcome::Unanswered;
+        };
+        self.answer(write_id)
+    }
+
+    /// Says why nothing more comes, once that is so.
+    pub(crate) fn end(&self) -> Option<LinkEnd> {
+        self.lock().end.clone()
+    }
+
+    /// Says whether bytes may be missing at the end of a stream; `None` while it is open.
+    pub(crate) fn truncated(&self, stream: StreamName) -> Option<bool> {
+        match self.lock().open.get(&stream) {
+            Some(Open::Ended { truncated }) => Some(*truncated),
+            Some(Open::Open) | None => None,
+        }
+    }
+
+    /// Takes the answers that came already, without waiting.
+    fn answered(&self, sent: &mut VecDeque<u64>, so_far: InputOutcome) -> InputOutcome {
+        let mut state = self.lock();
+        while let Some(answer) = sent.front().and_then(|id| state.answers.remove(id)) {
+            sent.pop_front();
+            if let Some(refused) = answer {
+                return InputOutcome::NotAccepted(refused);
+            }
+        }
+        so_far
+    }
+
+    fn answer(&self, write_id: u64) -> InputOutcome {
+        match self.wait(|state| state.answers.remove(&write_id)) {
+            Ok(None) => InputOutcome::Accepted,
+            Ok(Some(refused)) => InputOutcome::NotAccepted(refused),
+            Err(_) => InputOutcome::Unanswered,
+        }
+    }
+
+    /// Waits until one more write may be sent.
+    fn claim_write(&self) -> Result<(), LinkEnd> {
+        self.wait(|state| {
+            let room = state.unanswered < OUTSTANDING_WRITES_MAX;
+            state.unanswered += usize::from(room);
+            room.then_some(())
+        })
+    }
+
+    fn release_write(&self) {
+        let mut state = self.lock();
+        state.unanswered = state.unanswered.saturating_sub(1);
+        self.changed.notify_all();
+    }
+
+    /// Waits until the state has what is looked for, or the link ended without it.
+    fn wait<T>(&self, mut look: impl FnMut(&mut State) -> Option<T>) -> Result<T, LinkEnd> {
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = look(&mut state) {
+                return Ok(found);
+            }
+            if let Some(end) = &state.end {
+                return Err(end.clone());
+            }
+            let Some(mut streams) = state.streams.take() else {
+                // Somebody else reads, and wakes everybody after each item.
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            drop(state);
+            let item = streams.next(None);
+            state = self.lock();
+            state.streams = Some(streams);
+            state.take_in(item);
+            self.changed.notify_all();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take_in(&mut self, item: Result<Option<Item>, Refusal>) {
+        match item {
+            Ok(Some(Item::Chunk { stream, sequence, offset, bytes })) => {
+                let chunk = Chunk { stream, sequence, offset, bytes };
+                self.output.push_back(Piece::Chunk(chunk));
+            }
+            Ok(Some(Item::Eof { stream, sequence, truncated })) => {
+                self.open.insert(stream, Open::Ended { truncated });
+                self.output.push_back(Piece::Eof { sequence });
+            }
+            Ok(Some(Item::Input { write_id, refused })) => {
+                self.unanswered = self.unanswered.saturating_sub(1);
+                self.answers.insert(write_id, refused);
+            }
+            // The exit is read from the record, where it is durable; bytes that were dropped
+            // beyond the transcript's bound show as a step in the offsets.
+            Ok(Some(Item::Exit { .. } | Item::Gap { .. }) | None) => {}
+            Ok(Some(Item::Taken)) => self.end = Some(LinkEnd::Taken),
+            Ok(Some(Item::End)) => self.end = Some(LinkEnd::Ended),
+            Err(refusal) => self.end = Some(LinkEnd::Failed(refusal)),
+        }
+    }
+}

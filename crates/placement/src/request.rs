@@ -1,0 +1,281 @@
+//! The request that a launch becomes.
+
+use crate::error::Error;
+use crate::launch::Launch;
+use camino::{Utf8Path, Utf8PathBuf};
+use placement_contract::request::Argument;
+use placement_contract::{
+    Access, ActionId, AttemptId, CleanupScope, Code, EnvironmentName, ExitObservation, GrantRef,
+    IdempotencyKey, LaunchRequest, OwnerId, Purpose, Refusal, ResourceGrant, ResourceName, Subpath,
+    Timestamp,
+};
+use placement_policy::Snapshot;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+
+/// The names under which a launch is recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct Names {
+    /// The attempt.
+    pub(crate) attempt: AttemptId,
+    /// Its key.
+    pub(crate) key: IdempotencyKey,
+}
+
+impl Names {
+    /// Derives the attempt's id from owner and key, or makes a fresh one that is its own key.
+    pub(crate) fn of(owner: &OwnerId, key: Option<&str>, now: &Timestamp) -> Result<Self, Error> {
+        let Some(key) = key else {
+            let fresh = fresh_id(now)?;
+            let attempt = AttemptId::parse(&fresh).expect("a ULID is an id");
+            let key = IdempotencyKey::parse(&fresh).expect("a ULID is an id");
+            return Ok(Self { attempt, key });
+        };
+        let parsed =
+            IdempotencyKey::parse(key).map_err(|rule| invalid(format!("the key {rule}")))?;
+        let hash = Sha256::new().chain_update(owner.as_str()).chain_update("\n").chain_update(key);
+        let mut first = [0_u8; 16];
+        first.copy_from_slice(&hash.finalize()[..16]);
+        let derived = ulid::Ulid::from_bytes(first).to_string();
+        Ok(Self { attempt: AttemptId::parse(&derived).expect("a ULID is an id"), key: parsed })
+    }
+}
+
+/// Makes the request, admitting the named directories into the launch's own snapshot.
+///
+/// Nothing on disk is looked at, so that the same launch is the same request whatever became of
+/// its directories.
+pub(crate) fn request(
+    launch: Launch,
+    names: Names,
+    owner: &OwnerId,
+    required_cleanup: CleanupScope,
+    snapshot: &mut Snapshot,
+) -> Result<LaunchRequest, Error> {
+    let (resources, working_directory_ref) = grants(&launch, snapshot)?;
+    let environment = environment(launch.environment)?;
+    let arguments = launch.arguments.iter().map(|text| argument("argument", text));
+    let request = LaunchRequest {
+        idempotency_key: names.key,
+        owner_id: owner.clone(),
+        owner_incarnation: 1,
+        action_id: ActionId::parse(names.attempt.as_str()).expect("an attempt id is an id"),
+        attempt_id: names.attempt,
+        binding_ref: snapshot.binding().r#ref.clone(),
+        policy_ref: snapshot.policy().r#ref.clone(),
+        profile_id: snapshot.profile().r#ref.clone(),
+        binding_digest: snapshot.binding().digest.clone(),
+        profile_digest: snapshot.profile().digest.clone(),
+        launch: placement_contract::Launch {
+            executable: program(&launch.program)?,
+            argv: arguments.collect::<Result<_, _>>()?,
+            stdin_eof: launch.stdin_text.is_some(),
+            stdin: launch.stdin_text,
+            environment: environment.keys().cloned().collect(),
+            working_directory_ref,
+            readiness: "started".to_owned(),
+        },
+        resources,
+        environment,
+        environment_refs: BTreeMap::new(),
+        required_cleanup,
+        required_exit_observation: ExitObservation::Independent,
+        timeouts: launch.timeouts,
+        supervision: launch.supervision,
+    };
+    Ok(request.checked().map_err(Refusal::from)?)
+}
+
+/// Names the directory that stands in the way of a launch which was never recorded.
+pub(crate) fn check_directories(snapshot: &Snapshot) -> Result<(), Error> {
+    for root in snapshot.admitted_roots() {
+        if let Err(rule) = placement_paths::resolve_directory(&root.directory) {
+            return Err(invalid(format!("directory {:?}: {rule}", root.directory)));
+        }
+    }
+    Ok(())
+}
+
+fn fresh_id(now: &Timestamp) -> Result<String, Error> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|_| Refusal::new(Code::Internal, "the system gave no random bytes"))?;
+    let now_ms = now.unix_ms().cast_unsigned();
+    bytes[..6].copy_from_slice(&now_ms.to_be_bytes()[2..]);
+    Ok(ulid::Ulid::from_bytes(bytes).to_string())
+}
+
+fn grants(
+    launch: &Launch,
+    snapshot: &mut Snapshot,
+) -> Result<(Vec<ResourceGrant>, Option<ResourceName>), Error> {
+    let mut resources = Vec::new();
+    let mut first_written = None;
+    for (path, access) in &launch.directories {
+        let name = grant(&mut resources, path, *access, snapshot)?;
+        if *access == Access::Write && first_written.is_none() {
+            first_written = Some(name);
+        }
+    }
+    let working = match &launch.working_directory {
+        Some(path) => Some(grant(&mut resources, path, Access::Read, snapshot)?),
+        None => first_written,
+    };
+    Ok((resources, working))
+}
+
+/// Adds a grant, or widens the one that the directory has already.
+fn grant(
+    resources: &mut Vec<ResourceGrant>,
+    path: &Utf8Path,
+    access: Access,
+    snapshot: &mut Snapshot,
+) -> Result<ResourceName, Error> {
+    let root_ref = snapshot
+        .admit(&absolute(path)?, access)
+        .map_err(|rule| invalid(format!("directory {path:?}: {rule}")))?;
+    if let Some(known) = resources.iter_mut().find(|known| known.root_ref == root_ref) {
+        known.access = known.access.max(access);
+        return Ok(known.name.clone());
+    }
+    let name = ResourceName::parse(&format!("directory-{}", resources.len() + 1))
+        .expect("a short ASCII name is an id");
+    resources.push(ResourceGrant {
+        name: name.clone(),
+        grant_ref: GrantRef::parse(root_ref.as_str()).expect("a root reference is an id"),
+        root_ref,
+        subpath: Subpath::default(),
+        access,
+        purpose: Purpose::Project,
+    });
+    Ok(name)
+}
+
+/// Takes a path from the current directory; `..` is resolved where the path exists.
+fn absolute(path: &Utf8Path) -> Result<Utf8PathBuf, Error> {
+    let not_found = || invalid(format!("{path:?} is empty or the current directory is gone"));
+    let full = camino::absolute_utf8(path).map_err(|_| not_found())?;
+    let plain: Utf8PathBuf = full.components().collect();
+    if plain.components().any(|part| part == camino::Utf8Component::ParentDir) {
+        return Ok(plain.canonicalize_utf8().unwrap_or(plain));
+    }
+    Ok(plain)
+}
+
+/// Takes a relative path with a slash in it from the current directory.
+fn program(text: &str) -> Result<Argument, Error> {
+    if text.contains('/') && !text.starts_with('/') {
+        return argument("program", absolute(Utf8Path::new(text))?.as_str());
+    }
+    argument("program", text)
+}
+
+fn argument(what: &str, text: &str) -> Result<Argument, Error> {
+    Argument::parse(text)
+        .ok_or_else(|| invalid(format!("the {what} must be at most 16384 bytes without NUL")))
+}
+
+fn environment(
+    values: BTreeMap<String, String>,
+) -> Result<BTreeMap<EnvironmentName, String>, Error> {
+    let mut environment = BTreeMap::new();
+    for (name, value) in values {
+        let name = EnvironmentName::parse(&name).ok_or_else(|| {
+            invalid(format!("environment name {name:?} must be of A-Z, 0-9 and underscore"))
+        })?;
+        environment.insert(name, value);
+    }
+    Ok(environment)
+}
+
+fn invalid(message: String) -> Error {
+    Refusal::new(Code::Invalid, message).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner() -> OwnerId {
+        OwnerId::parse("local:test").unwrap()
+    }
+
+    fn now() -> Timestamp {
+        Timestamp::from_unix_ms(1_800_000_000_000)
+    }
+
+    fn made(launch: Launch) -> Result<(LaunchRequest, Snapshot), Error> {
+        let mut snapshot = Snapshot::embedded();
+        let names = Names::of(&owner(), launch.key.as_deref(), &now())?;
+        let scope = CleanupScope::ContainedTree;
+        let request = request(launch, names, &owner(), scope, &mut snapshot)?;
+        Ok((request, snapshot))
+    }
+
+    #[test]
+    fn the_same_launch_with_a_key_is_the_same_request() {
+        let launch = || Launch::program("sh").args(["-c", "true"]).write("/srv/gone").key("k");
+        let (one, two) = (made(launch()).unwrap().0, made(launch()).unwrap().0);
+        assert_eq!(one.digest(), two.digest());
+        assert_eq!(one.action_id.as_str(), one.attempt_id.as_str());
+    }
+
+    #[test]
+    fn without_a_key_every_launch_is_its_own() {
+        let launch = || Launch::program("true");
+        let (one, two) = (made(launch()).unwrap().0, made(launch()).unwrap().0);
+        assert_ne!(one.attempt_id, two.attempt_id);
+        assert_eq!(one.idempotency_key.as_str(), one.attempt_id.as_str());
+    }
+
+    #[test]
+    fn another_owner_with_the_same_key_is_another_attempt() {
+        let other = OwnerId::parse("local:other").unwrap();
+        let one = Names::of(&owner(), Some("k"), &now()).unwrap();
+        assert_ne!(one.attempt, Names::of(&other, Some("k"), &now()).unwrap().attempt);
+    }
+
+    #[test]
+    fn the_first_written_directory_is_the_working_directory() {
+        let launch = Launch::program("true").read("/srv/data").write("/srv/one").write("/srv/two");
+        let (request, snapshot) = made(launch).unwrap();
+        let name = request.launch.working_directory_ref.unwrap();
+        let grant = request.resources.iter().find(|grant| grant.name == name).unwrap();
+        assert_eq!(snapshot.root(&grant.root_ref).unwrap().directory, "/srv/one");
+    }
+
+    #[test]
+    fn a_directory_named_twice_is_one_grant_with_the_wider_access() {
+        let (request, _) = made(Launch::program("true").write("/srv/./a/").cwd("/srv/a")).unwrap();
+        assert_eq!(request.resources.len(), 1);
+        assert_eq!(request.resources[0].access, Access::Write);
+    }
+
+    #[test]
+    fn relative_paths_are_taken_from_the_current_directory() {
+        let (request, snapshot) = made(Launch::program("./tool").write(".")).unwrap();
+        let here = Utf8PathBuf::from_path_buf(std::env::current_dir().unwrap()).unwrap();
+        assert_eq!(request.launch.executable.as_str(), here.join("tool"));
+        assert_eq!(snapshot.admitted_roots()[0].directory, here);
+    }
+
+    #[test]
+    fn a_missing_directory_is_named() {
+        let (_, snapshot) = made(Launch::program("true").write("/nowhere/at/all")).unwrap();
+        let error = check_directories(&snapshot).unwrap_err();
+        assert_eq!(error.code(), Code::Invalid);
+        assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    }
+
+    #[test]
+    fn a_bad_name_or_key_is_refused() {
+        for launch in [
+            Launch::program("true").env("lower", "x"),
+            Launch::program("true").key(""),
+            Launch::program("a\0b"),
+            Launch::program(""),
+        ] {
+            assert_eq!(made(launch).unwrap_err().code(), Code::Invalid);
+        }
+    }
+}

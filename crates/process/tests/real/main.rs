@@ -1,0 +1,10 @@
+//! Real processes, control groups and signals.
+
+mod exit;
+mod filtered;
+mod gate;
+mod leaf;
+mod own;
+mod set_up;
+mod support;
+mod tree;

@@ -1,0 +1,325 @@
+//! From the claim to a running program: materialize, the process behind its gate, its identity, the
+//! opening of the gate.
+
+use crate::input::{Input, Writer};
+use crate::refused::NotStarted;
+use crate::runner::{Pipes, Runner};
+use crate::scribe::{Entry, NotRecorded};
+use crate::stop::StopCause;
+use placement_contract::{CleanupScope, Code, EvidenceKind, ExecutionState, Mechanism, StdinMode};
+use placement_executable::{Kind, Measured};
+use placement_materialize::{Inputs, Materialization, Progress, Ready, Values};
+use placement_process::{
+    CgroupLeaf, CgroupSite, Containment, ExecOutcome, ExecWay, Gated, OnParentDeath, Opened, Pipe,
+    Program, Spawn, Tree, dev_null, spawn,
+};
+use placement_protocol::StopMode;
+use placement_store::{Fields, RecordError};
+use std::ffi::{CStr, CString};
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Time for the exec itself, after the gate is open.
+const EXEC: Duration = Duration::from_secs(10);
+
+/// A process behind its gate and what it will live in.
+pub(crate) struct Created {
+    gated: Gated,
+    containment: Containment,
+    stdin: Option<OwnedFd>,
+}
+
+impl Runner {
+    /// Makes the intent real, answering in between.
+    pub(crate) fn materialize(&mut self) -> Result<Ready, NotStarted> {
+        let values = self.take_values();
+        let mut materialization = Materialization::new(Inputs {
+            request: self.request.clone(),
+            grants: std::mem::take(&mut self.grants),
+            temporary_base: self.order.tmp_base.clone(),
+            search_path: self.order.search_path.clone(),
+            values,
+        });
+        loop {
+            self.turn(Some(Instant::now()));
+            if self.stop.is_requested() {
+                return Err(NotStarted::stopped());
+            }
+            match materialization.step(&self.attempt_dir) {
+                Ok(Progress::Working { evidence }) => {
+                    if let Some((kind, detail)) = evidence {
+                        self.record(kind, detail);
+                    }
+                }
+                Ok(Progress::Done(ready)) => return Ok(*ready),
+                Err(failed) => {
+                    return Err(NotStarted::new(failed.kind, failed.code, failed.detail));
+                }
+            }
+        }
+    }
+
+    /// Creates the process behind its gate; from `child.creating` on a child may exist.
+    pub(crate) fn create_child(&mut self, ready: Ready) -> Result<Created, NotStarted> {
+        let by = self.start_by();
+        let site = self.site()?;
+        let leaf_name = format!("placement-{}", self.attempt_dir.key());
+        let leaf_path = match &site {
+            Some(site) => Some(site.leaf_path(&leaf_name).map_err(|_| no_containment())?),
+            None => None,
+        };
+        let fields = Fields { leaf_path: leaf_path.map(Into::into), ..Fields::default() };
+        let entry = Entry::row(EvidenceKind::ChildCreating, self.containment_phrase())
+            .expecting(&[ExecutionState::Starting])
+            .with(fields);
+        // A stop that was recorded first has left `stopping` behind, and no child is created.
+        self.commit(entry, by).map_err(|error| not_committed(&error))?;
+        if self.stop.is_requested() {
+            return Err(NotStarted::stopped());
+        }
+        let leaf = match &site {
+            Some(site) => Some(site.create(&leaf_name).map_err(|_| no_containment())?),
+            None => None,
+        };
+        self.spawn(ready, leaf)
+    }
+
+    fn spawn(&mut self, ready: Ready, leaf: Option<CgroupLeaf>) -> Result<Created, NotStarted> {
+        let plumbing = self.plumb().map_err(|()| {
+            NotStarted::plain(Code::Unavailable, "the pipes of the child could not be made")
+        })?;
+        // The last look before the process is made: what was measured is still what is there.
+        ready.program.seen_again().map_err(|changed| {
+            let kind = EvidenceKind::ExecutableChanged;
+            NotStarted::new(kind, Code::ExecutableRefused, changed.to_string())
+        })?;
+        let path = CString::new(ready.program.path().as_str()).expect("a path has no NUL");
+        let spawned = spawn(&Spawn {
+            program: program(&ready.program, &path),
+            argv: c_strings(&ready.argv),
+            environment: ready.environment.assignments(),
+            working_directory: ready.working_directory.as_fd(),
+            stdin: plumbing.stdin_theirs.as_fd(),
+            stdout: plumbing.stdout.theirs.as_fd(),
+            stderr: plumbing.stderr.theirs.as_fd(),
+            leaf: leaf.as_ref(),
+            on_parent_death: OnParentDeath::Die,
+        });
+        let gated = match spawned {
+            Ok(gated) => gated,
+            Err(error) => {
+                if let Some(leaf) = leaf {
+                    // Empty: it never had a member. If it stays, the next reconcile removes it.
+                    leaf.remove().ok();
+                }
+                return Err(NotStarted::plain(Code::Unavailable, error.to_string()));
+            }
+        };
+        self.pipes = Pipes {
+            stdout: Some(plumbing.stdout.ours),
+            stderr: Some(plumbing.stderr.ours),
+            discarding: false,
+        };
+        let containment = match (leaf, self.mechanism) {
+            (Some(leaf), _) => Containment::Cgroup(leaf),
+            (None, Some(Mechanism::Subreaper)) => Containment::Subreaper,
+            (None, Some(Mechanism::Cgroup | Mechanism::PidNamespace) | None) => Containment::Group,
+        };
+        Ok(Created { gated, containment, stdin: plumbing.stdin_ours })
+    }
+
+    /// Commits who the process is, and opens its gate: a program never runs unrecorded.
+    pub(crate) fn open_gate(&mut self, created: Created) -> Result<(), NotStarted> {
+        let Created { gated, containment, stdin } = created;
+        let identity = gated.identity().map_err(|_| {
+            NotStarted::behind_gate(Code::Unavailable, "the child's identity cannot be told")
+        })?;
+        let leaf_id = match &containment {
+            Containment::Cgroup(leaf) => Some(leaf.id()),
+            Containment::Subreaper | Containment::Group => None,
+        };
+        let detail = format!("pid {}, group {}", identity.pid.get(), identity.pgid.get());
+        let fields = Fields { child: Some(identity), leaf_id, ..Fields::default() };
+        let entry = Entry::row(EvidenceKind::ChildIdentified, detail).with(fields);
+        let by = self.start_by();
+        let committed = self.commit(entry, by);
+        let refused = match committed {
+            Err(error) => Some(not_committed(&error)),
+            // Dropped behind its gate, the process ends without having run the program.
+            Ok(_) if self.stop.is_requested() => Some(NotStarted::behind_gate(
+                Code::Conflict,
+                "a stop came before the gate was opened",
+            )),
+            Ok(_) => None,
+        };
+        if let Some(refused) = refused {
+            drop(gated);
+            self.keep_leaf(containment);
+            return Err(refused);
+        }
+        let opened = match self.await_exec(gated) {
+            Ok(opened) => opened,
+            Err(refused) => {
+                self.keep_leaf(containment);
+                return Err(refused);
+            }
+        };
+        let way = match opened.way {
+            ExecWay::AsGiven => "executed as measured".to_owned(),
+            ExecWay::FellBack(errno) => format!("executed by its path after {errno}"),
+        };
+        self.tree = Some(Tree::new(containment, opened.leader));
+        self.open_input(stdin);
+        self.publish(way, by);
+        Ok(())
+    }
+
+    /// Records that the program runs, and acknowledges the start.
+    fn publish(&mut self, way: String, by: Instant) {
+        let entry = Entry::row(EvidenceKind::ChildStarted, way);
+        // A concurrent stop has left `stopping` behind and wins; the row is recorded all the same.
+        if self.commit(entry, by).is_err() {
+            // The program must not run unrecorded: it is ended like any other.
+            self.request_stop(StopMode::Forced, Duration::ZERO, StopCause::Unrecorded);
+        } else if self.state == ExecutionState::Starting {
+            self.state = ExecutionState::Running;
+        }
+        self.deadline = self.request.supervision.deadline().map(|run| Instant::now() + run);
+        self.acknowledge_start();
+    }
+
+    fn await_exec(&mut self, gated: Gated) -> Result<Opened, NotStarted> {
+        let by = Instant::now() + EXEC;
+        let mut released = gated.release();
+        loop {
+            released = match released.outcome() {
+                ExecOutcome::Opened(opened) => return Ok(opened),
+                ExecOutcome::Failed(failed) => {
+                    let code = match failed.errno.name().as_str() {
+                        "ENOENT" | "ENOTDIR" => Code::ExecutableNotFound,
+                        _ => Code::ExecutableRefused,
+                    };
+                    return Err(NotStarted::behind_gate(code, failed.to_string()));
+                }
+                ExecOutcome::Pending(released) => released,
+            };
+            if Instant::now() >= by {
+                let phrase = "the program was not executed within ten seconds";
+                return Err(NotStarted::behind_gate(Code::Unavailable, phrase));
+            }
+            self.turn_with(Some(by), Some(&released));
+        }
+    }
+
+    /// Removes the leaf of a child that never ran; its proof is recorded with the end.
+    fn keep_leaf(&mut self, containment: Containment) {
+        if let Containment::Cgroup(leaf) = containment
+            && let Ok(gone) = leaf.remove()
+        {
+            self.gone_without_child = Some(gone);
+        }
+    }
+
+    fn open_input(&mut self, stdin: Option<OwnedFd>) {
+        let Some(stdin) = stdin else { return };
+        self.input = Input::open(stdin);
+        if let Some(text) = &self.request.launch.stdin {
+            let close = self.request.launch.stdin_eof;
+            self.input.queue(Writer::Launch, text.clone().into_bytes(), close);
+            self.write_input();
+        }
+    }
+
+    /// Divides the host's values into those that the request refers to and those that pass by
+    /// policy.
+    fn take_values(&mut self) -> Values {
+        let refs = &self.request.environment_refs;
+        let mut values = Values { passed: BTreeMap::new(), resolved: BTreeMap::new() };
+        for (name, value) in std::mem::take(&mut self.order.environment.0) {
+            if refs.contains_key(&name) {
+                values.resolved.insert(name, value);
+            } else {
+                let text = String::from_utf8_lossy(value.expose()).into_owned();
+                values.passed.insert(name, text);
+            }
+        }
+        values
+    }
+
+    fn start_by(&self) -> Instant {
+        Instant::now() + self.request.timeouts.start()
+    }
+
+    fn site(&self) -> Result<Option<CgroupSite>, NotStarted> {
+        match self.mechanism {
+            Some(Mechanism::Cgroup) => CgroupSite::find().map(Some).map_err(|_| no_containment()),
+            Some(Mechanism::Subreaper | Mechanism::PidNamespace) | None => Ok(None),
+        }
+    }
+
+    fn containment_phrase(&self) -> &'static str {
+        match (self.request.required_cleanup, self.mechanism) {
+            (CleanupScope::ContainedTree, Some(Mechanism::Cgroup)) => "in a cgroup leaf",
+            (CleanupScope::ContainedTree, Some(_)) => "under a subreaper",
+            (CleanupScope::ContainedTree, None) | (CleanupScope::ProcessGroup, _) => {
+                "in a process group"
+            }
+            (CleanupScope::DirectProcess, _) => "by itself",
+        }
+    }
+
+    fn plumb(&self) -> Result<Plumbing, ()> {
+        let wants_input = self.request.launch.stdin.is_some()
+            || self.request.supervision.stdin == StdinMode::Pipe;
+        let (stdin_theirs, stdin_ours) = if wants_input {
+            let pipe = Pipe::to_child().map_err(|_| ())?;
+            (pipe.theirs, Some(pipe.ours))
+        } else {
+            (dev_null().map_err(|_| ())?, None)
+        };
+        Ok(Plumbing {
+            stdin_theirs,
+            stdin_ours,
+            stdout: Pipe::from_child().map_err(|_| ())?,
+            stderr: Pipe::from_child().map_err(|_| ())?,
+        })
+    }
+}
+
+/// Both ends of everything between runner and child.
+struct Plumbing {
+    stdin_theirs: OwnedFd,
+    stdin_ours: Option<OwnedFd>,
+    stdout: Pipe,
+    stderr: Pipe,
+}
+
+/// An ELF file runs through the descriptor that it was measured on; anything else by its path.
+fn program<'a>(measured: &'a Measured, path: &'a CStr) -> Program<'a> {
+    match measured.measurement().kind {
+        Kind::Elf => Program::Descriptor { file: measured.descriptor(), fallback: Some(path) },
+        Kind::Script | Kind::Other => Program::Path(path),
+    }
+}
+
+fn c_strings(texts: &[String]) -> Vec<CString> {
+    texts
+        .iter()
+        .map(|text| CString::new(text.as_str()).expect("an argument was decoded without NUL"))
+        .collect()
+}
+
+fn no_containment() -> NotStarted {
+    NotStarted::plain(Code::Unavailable, "the containment could not be made")
+}
+
+fn not_committed(error: &NotRecorded) -> NotStarted {
+    match error {
+        NotRecorded::Record(RecordError::Expected { .. }) => NotStarted::stopped(),
+        NotRecorded::Record(_) | NotRecorded::Open(_) | NotRecorded::GivenUp => {
+            NotStarted::plain(Code::Storage, "the store could not be written")
+        }
+    }
+}

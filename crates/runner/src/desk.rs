@@ -1,0 +1,339 @@
+//! Everything the runner answers: the control socket, the data socket, and who is bound.
+//!
+//! Control and data never mix: control answers while the data link is full, or has nobody.
+
+use placement_contract::{AttemptId, ExecutionState, Generation, RecipientId};
+use placement_protocol::{
+    ControlAnswer, ControlReply, ControlRequest, Frame, FromRecipient, FromRunner, HelloRefused,
+    LinkKind, RefusedWhy, Token,
+};
+use placement_transport::{Admitted, Filled, Gate, Link, LinkError, Listener, Stream, Verdict};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Connections that are served at once, besides the bound data link: a few services and commands.
+const PEERS_MAX: usize = 32;
+/// Time in which a connection says hello.
+const HELLO: Duration = Duration::from_secs(2);
+
+/// The runner's sockets and the peers on them.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    attempt_id: AttemptId,
+    token: Token,
+    generation: Generation,
+    recipient: RecipientId,
+    sockets: Option<Sockets>,
+    peers: Vec<Peer>,
+    data: Option<Link>,
+    next_peer: u32,
+}
+
+#[derive(Debug)]
+struct Sockets {
+    control: Listener,
+    data: Listener,
+}
+
+#[derive(Debug)]
+struct Peer {
+    number: u32,
+    link: Link,
+    /// Admitted peers have no deadline.
+    hello_by: Option<Instant>,
+}
+
+/// What the loop polls for the desk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seat {
+    ControlSocket,
+    DataSocket,
+    Peer(u32),
+    Data,
+}
+
+/// What a peer asks of the loop.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    /// A control call; answered by [`Desk::answer`].
+    Control { peer: u32, request: ControlRequest, brought: Brought },
+    /// The bound recipient has a new data link.
+    DataOpened,
+    /// A message of the bound recipient.
+    Data(FromRecipient),
+}
+
+/// What came with a control call.
+#[derive(Debug)]
+pub(crate) enum Brought {
+    Nothing,
+    /// A descriptor of the very process that is connected.
+    ThePeer(OwnedFd),
+    /// A descriptor of something else.
+    SomethingElse,
+}
+
+impl Desk {
+    /// Opens no socket yet.
+    pub(crate) fn new(
+        attempt_id: AttemptId,
+        token: Token,
+        generation: Generation,
+        recipient: RecipientId,
+    ) -> Self {
+        Self {
+            attempt_id,
+            token,
+            generation,
+            recipient,
+            sockets: None,
+            peers: Vec::new(),
+            data: None,
+            next_peer: 0,
+        }
+    }
+
+    /// Answers from here on.
+    pub(crate) fn listen(&mut self, control: Listener, data: Listener) {
+        self.sockets = Some(Sockets { control, data });
+    }
+
+    /// Returns the current attachment.
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// Binds another recipient; the data link of the former one is closed.
+    pub(crate) fn bind_recipient(&mut self, generation: Generation, recipient: RecipientId) {
+        self.generation = generation;
+        self.recipient = recipient;
+        self.data = None;
+    }
+
+    /// Lists what to poll, and whether for writing too.
+    pub(crate) fn seats(&self) -> impl Iterator<Item = (Seat, BorrowedFd<'_>, bool)> {
+        let sockets = self.sockets.iter().flat_map(|sockets| {
+            [
+                (Seat::ControlSocket, sockets.control.as_fd(), false),
+                (Seat::DataSocket, sockets.data.as_fd(), false),
+            ]
+        });
+        let peers = self
+            .peers
+            .iter()
+            .map(|peer| (Seat::Peer(peer.number), peer.link.as_fd(), peer.link.wants_write()));
+        let data = self.data.iter().map(|link| (Seat::Data, link.as_fd(), link.wants_write()));
+        sockets.chain(peers).chain(data)
+    }
+
+    /// Serves one seat that is ready and returns what was asked there.
+    pub(crate) fn serve(&mut self, seat: Seat, now: Instant) -> Vec<Ask> {
+        match seat {
+            Seat::ControlSocket | Seat::DataSocket => {
+                self.accept(seat, now);
+                Vec::new()
+            }
+            Seat::Peer(number) => self.serve_peer(number),
+            Seat::Data => self.serve_data(),
+        }
+    }
+
+    /// Closes connections that said no hello in time.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        self.peers.retain(|peer| peer.hello_by.is_none_or(|by| now < by));
+    }
+
+    /// Returns when [`Desk::expire`] has something to do.
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        self.peers.iter().filter_map(|peer| peer.hello_by).min()
+    }
+
+    /// Answers a control call; a peer that does not take its answer is closed.
+    pub(crate) fn answer(&mut self, peer: u32, probe: u64, answer: ControlAnswer) {
+        let reply = ControlReply {
+            attempt_id: self.attempt_id.clone(),
+            generation: self.generation,
+            probe,
+            answer,
+        };
+        let frame = reply.to_frame().expect("an answer is within the bounds of a frame");
+        let Some(index) = self.peers.iter().position(|known| known.number == peer) else { return };
+        let link = &mut self.peers[index].link;
+        if link.queue(frame).is_err() || link.flush().is_err() {
+            self.peers.swap_remove(index);
+        }
+    }
+
+    /// Returns the bound recipient's link.
+    pub(crate) fn data(&mut self) -> Option<&mut Link> {
+        self.data.as_mut()
+    }
+
+    /// Closes the bound recipient's link.
+    pub(crate) fn drop_data(&mut self) {
+        self.data = None;
+    }
+
+    /// Sends the bound recipient a message beside the output.
+    pub(crate) fn tell(&mut self, message: FromRunner) {
+        let frame = message.into_frame().expect("a notice is within the bounds of a frame");
+        if self.data.as_mut().is_some_and(|link| link.queue(frame).is_err()) {
+            self.data = None;
+        }
+        self.flush_data();
+    }
+
+    /// Writes to the bound recipient what its socket takes.
+    pub(crate) fn flush_data(&mut self) {
+        if self.data.as_mut().is_some_and(|link| link.flush().is_err()) {
+            self.data = None;
+        }
+    }
+
+    fn accept(&mut self, seat: Seat, now: Instant) {
+        let Some(sockets) = &self.sockets else { return };
+        let (listener, kind) = match seat {
+            Seat::DataSocket => (&sockets.data, LinkKind::Data),
+            Seat::ControlSocket | Seat::Peer(_) | Seat::Data => {
+                (&sockets.control, LinkKind::Control)
+            }
+        };
+        // A stranger's connection is closed by the accept; the listener goes on.
+        while let Ok(Some(stream)) = listener.accept() {
+            if self.peers.len() >= PEERS_MAX {
+                // Room is made by whoever has waited longest without a hello, else nobody comes in.
+                match self.peers.iter().position(|peer| peer.hello_by.is_some()) {
+                    Some(oldest) => drop(self.peers.remove(oldest)),
+                    None => continue,
+                }
+            }
+            self.next_peer = self.next_peer.wrapping_add(1);
+            let link = Link::new(stream, kind);
+            self.peers.push(Peer { number: self.next_peer, link, hello_by: Some(now + HELLO) });
+        }
+    }
+
+    fn serve_peer(&mut self, number: u32) -> Vec<Ask> {
+        let Some(index) = self.peers.iter().position(|peer| peer.number == number) else {
+            return Vec::new();
+        };
+        let mut asks = Vec::new();
+        let frames = match read(&mut self.peers[index].link) {
+            Ok(frames) => frames,
+            Err(_) => {
+                self.peers.swap_remove(index);
+                return asks;
+            }
+        };
+        for (frame, descriptor) in frames {
+            let admitted = self.peers[index].hello_by.is_none();
+            let kind = self.peers[index].link.kind();
+            if !admitted {
+                if !self.greet(index, kind, &frame) {
+                    self.peers.swap_remove(index);
+                    return asks;
+                }
+                if kind == LinkKind::Data {
+                    let peer = self.peers.swap_remove(index);
+                    self.data = Some(peer.link);
+                    asks.push(Ask::DataOpened);
+                    return asks;
+                }
+                continue;
+            }
+            match ControlRequest::from_frame(&frame) {
+                Ok(request) if request.attempt_id == self.attempt_id => {
+                    let brought = examine(self.peers[index].link.stream(), descriptor);
+                    asks.push(Ask::Control { peer: number, request, brought });
+                }
+                Ok(_) | Err(_) => {
+                    self.peers.swap_remove(index);
+                    return asks;
+                }
+            }
+        }
+        if self.peers[index].link.flush().is_err() {
+            self.peers.swap_remove(index);
+        }
+        asks
+    }
+
+    /// Judges a hello and answers it; says whether the peer stays.
+    fn greet(&mut self, index: usize, kind: LinkKind, frame: &Frame) -> bool {
+        let verdict = Gate::attempt(kind, &self.attempt_id, &self.token).judge(frame);
+        let refused = match verdict {
+            Verdict::Silent(_) => return false,
+            Verdict::Refused(why) => Some(why),
+            Verdict::Admitted(ref admitted) if kind == LinkKind::Data => self.unfit(admitted),
+            Verdict::Admitted(_) => None,
+        };
+        let peer = &mut self.peers[index];
+        let answer = match (verdict, refused) {
+            (Verdict::Admitted(admitted), None) => admitted.welcome(),
+            (_, Some(why)) => HelloRefused::new(why).to_frame().expect("a refusal fits a frame"),
+            (Verdict::Refused(_) | Verdict::Silent(_), None) => return false,
+        };
+        peer.hello_by = None;
+        peer.link.queue(answer).is_ok() && peer.link.flush().is_ok() && refused.is_none()
+    }
+
+    /// Says why an admitted data link is not the bound recipient's.
+    fn unfit(&self, admitted: &Admitted) -> Option<RefusedWhy> {
+        if admitted.generation != Some(self.generation) {
+            return Some(RefusedWhy::Generation);
+        }
+        if admitted.recipient.as_ref() != Some(&self.recipient) {
+            return Some(RefusedWhy::Recipient);
+        }
+        None
+    }
+
+    fn serve_data(&mut self) -> Vec<Ask> {
+        let Some(link) = &mut self.data else { return Vec::new() };
+        let Ok(frames) = read(link) else {
+            self.data = None;
+            return Vec::new();
+        };
+        let mut asks = Vec::new();
+        for (frame, _) in frames {
+            match FromRecipient::from_frame(frame) {
+                Ok(message) => asks.push(Ask::Data(message)),
+                Err(_) => {
+                    self.data = None;
+                    return asks;
+                }
+            }
+        }
+        self.flush_data();
+        asks
+    }
+}
+
+/// Reads once and takes every whole frame, each with the descriptor that came with it.
+fn read(link: &mut Link) -> Result<Vec<(Frame, Option<OwnedFd>)>, LinkError> {
+    let mut frames = Vec::new();
+    if link.fill()? == Filled::Nothing {
+        return Ok(frames);
+    }
+    while let Some(frame) = link.next_frame()? {
+        let descriptor = link.take_descriptor();
+        frames.push((frame, descriptor));
+    }
+    Ok(frames)
+}
+
+/// Compares a descriptor with the one that the kernel gives for the peer: two pidfds of one process
+/// share an inode. Before Linux 6.5 there is nothing to compare with.
+fn examine(stream: &Stream, descriptor: Option<OwnedFd>) -> Brought {
+    let Some(descriptor) = descriptor else { return Brought::Nothing };
+    let inode = |of: &OwnedFd| rustix::fs::fstat(of).ok().map(|stat| (stat.st_dev, stat.st_ino));
+    let same = match stream.peer_pidfd() {
+        Ok(Some(peer)) => inode(&peer) == inode(&descriptor),
+        Ok(None) => true,
+        Err(_) => false,
+    };
+    if same { Brought::ThePeer(descriptor) } else { Brought::SomethingElse }
+}
+
+/// What a status answer starts from, before anything is known.
+pub(crate) const FIRST_STATE: ExecutionState = ExecutionState::Starting;

@@ -1,0 +1,388 @@
+//! Output from the pipes to the recipient: coalesced, spooled, sent within the window.
+
+use crate::memory_spool::MemorySpool;
+use placement_contract::limits::{CHUNK_BYTES_MAX, COALESCE_MS};
+use placement_contract::{Generation, StreamName};
+use placement_homes::{
+    LogItem, LogReader, LogWriter, RECORD_OVERHEAD_BYTES, Record, RecordKind, StreamEnd,
+    TAIL_BYTES_MAX,
+};
+use placement_protocol::{Chunk, Eof, FromRunner, Window};
+use placement_transport::Link;
+use std::time::{Duration, Instant};
+
+/// How long a full disk is left alone before it is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
+
+/// Both output streams of one attempt.
+#[derive(Debug)]
+pub(crate) struct Output {
+    spool: Spool,
+    window: Window,
+    streams: [Stream; 2],
+    /// The disk was full; nothing is written to it before this moment.
+    retry_at: Option<Instant>,
+    /// The tree has ended: what the pipes still hold may go beyond the spool bound.
+    tail: bool,
+}
+
+/// Where output waits until it is acknowledged.
+#[derive(Debug)]
+enum Spool {
+    File { writer: LogWriter, reader: LogReader, bytes_max: u64 },
+    Memory(MemorySpool),
+}
+
+/// One stream: bytes that wait to become a chunk, and its end.
+#[derive(Debug, Default)]
+struct Stream {
+    waiting: Vec<u8>,
+    since: Option<Instant>,
+    end: End,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum End {
+    #[default]
+    Open,
+    Reached {
+        truncated: bool,
+    },
+    Recorded,
+}
+
+/// The spool could not be written or read: the loop records it once and tries again later.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SpoolFailed(String);
+
+impl SpoolFailed {
+    /// Keeps the fixed phrase of an error, never its source.
+    fn because(error: impl std::fmt::Display) -> Self {
+        Self(error.to_string())
+    }
+
+    /// Returns the phrase.
+    pub(crate) fn phrase(self) -> String {
+        self.0
+    }
+}
+
+impl Output {
+    /// Spools to the attempt's log.
+    pub(crate) fn to_file(
+        writer: LogWriter,
+        bytes_max: u64,
+        generation: Generation,
+    ) -> Result<Self, SpoolFailed> {
+        let reader = writer.reader_from(1).map_err(SpoolFailed::because)?;
+        Ok(Self::new(Spool::File { writer, reader, bytes_max }, generation))
+    }
+
+    /// Spools to memory, at most 256 KiB.
+    pub(crate) fn to_memory(generation: Generation) -> Self {
+        Self::new(Spool::Memory(MemorySpool::default()), generation)
+    }
+
+    fn new(spool: Spool, generation: Generation) -> Self {
+        Self {
+            spool,
+            window: Window::new(generation, 0),
+            streams: [Stream::default(), Stream::default()],
+            retry_at: None,
+            tail: false,
+        }
+    }
+
+    /// Returns how many bytes of a stream may be read now; 0 while the spool is full.
+    pub(crate) fn room(&self, stream: StreamName) -> usize {
+        let own = &self.streams[place(stream)];
+        if own.end != End::Open || self.retry_at.is_some() {
+            return 0;
+        }
+        let waiting: usize = self.streams.iter().map(|stream| stream.waiting.len()).sum();
+        let room = match &self.spool {
+            Spool::File { writer, bytes_max, .. } => {
+                let tail = if self.tail { TAIL_BYTES_MAX } else { 0 };
+                // What waits becomes at most one record a stream.
+                let taken = writer.unacknowledged_bytes() + 2 * RECORD_OVERHEAD_BYTES;
+                bytes_max.saturating_add(tail).saturating_sub(taken)
+            }
+            Spool::Memory(spool) => spool.room_bytes(),
+        };
+        let left = usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(waiting);
+        left.min(CHUNK_BYTES_MAX - own.waiting.len())
+    }
+
+    /// Says whether reads are paused because nobody acknowledges, or because the disk is full.
+    pub(crate) fn is_full(&self) -> bool {
+        STREAMS.iter().any(|stream| {
+            let own = &self.streams[place(*stream)];
+            own.end == End::Open && own.waiting.len() < CHUNK_BYTES_MAX && self.room(*stream) == 0
+        })
+    }
+
+    /// Takes bytes that were read, at most as many as there was room for.
+    pub(crate) fn take(
+        &mut self,
+        stream: StreamName,
+        bytes: &[u8],
+        now: Instant,
+    ) -> Result<(), SpoolFailed> {
+        let own = &mut self.streams[place(stream)];
+        own.waiting.extend_from_slice(bytes);
+        own.since.get_or_insert(now);
+        if own.waiting.len() >= CHUNK_BYTES_MAX { self.write(stream, now) } else { Ok(()) }
+    }
+
+    /// Notes the end of a stream.
+    pub(crate) fn end(
+        &mut self,
+        stream: StreamName,
+        truncated: bool,
+        now: Instant,
+    ) -> Result<(), SpoolFailed> {
+        let own = &mut self.streams[place(stream)];
+        if own.end == End::Open {
+            own.end = End::Reached { truncated };
+        }
+        self.write(stream, now)
+    }
+
+    /// Writes what has waited long enough, and what a full disk kept back.
+    pub(crate) fn settle(&mut self, now: Instant) -> Result<(), SpoolFailed> {
+        if self.retry_at.is_some_and(|at| now < at) {
+            return Ok(());
+        }
+        self.retry_at = None;
+        for stream in STREAMS {
+            let own = &self.streams[place(stream)];
+            let due = own.since.is_some_and(|since| now >= since + COALESCE);
+            if due || matches!(own.end, End::Reached { .. }) {
+                self.write(stream, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns when [`Output::settle`] has something to do.
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        let waiting = self.streams.iter().filter_map(|own| own.since).min();
+        self.retry_at.or(waiting.map(|since| since + COALESCE))
+    }
+
+    fn write(&mut self, stream: StreamName, now: Instant) -> Result<(), SpoolFailed> {
+        let outcome = self.try_write(stream);
+        if outcome.is_err() {
+            self.retry_at = Some(now + RETRY);
+        }
+        outcome
+    }
+
+    fn try_write(&mut self, stream: StreamName) -> Result<(), SpoolFailed> {
+        let own = &mut self.streams[place(stream)];
+        if !own.waiting.is_empty() {
+            self.spool.append(stream, &own.waiting, self.tail)?;
+            own.waiting.clear();
+            own.since = None;
+        }
+        if let End::Reached { truncated } = own.end {
+            self.spool.append_end(stream, truncated)?;
+            own.end = End::Recorded;
+        }
+        Ok(())
+    }
+
+    /// Sends what the window admits.
+    ///
+    /// # Errors
+    /// [`SpoolFailed`] if the spool cannot be read back; the link is then of no use.
+    pub(crate) fn send(&mut self, link: &mut Link) -> Result<(), SpoolFailed> {
+        while let Some(sequence) = self.window.next_to_send() {
+            let Some(record) = self.spool.next(sequence)? else { break };
+            assert_eq!(record.sequence, sequence, "the reader follows the window");
+            // Never refused: a window is smaller than the room of a link, and only a few small
+            // frames go beside it.
+            link.queue(frame_of(record, self.window.generation())).map_err(SpoolFailed::because)?;
+            self.window.record_sent(sequence);
+        }
+        Ok(())
+    }
+
+    /// Takes an acknowledgment; one of another attachment or outside of what was sent is ignored.
+    pub(crate) fn acknowledge(
+        &mut self,
+        generation: Generation,
+        through: u64,
+    ) -> Result<(), SpoolFailed> {
+        if self.window.acknowledge(generation, through).is_err() {
+            return Ok(());
+        }
+        match &mut self.spool {
+            Spool::File { writer, .. } => writer.acknowledge(through).map_err(SpoolFailed::because),
+            Spool::Memory(spool) => {
+                spool.acknowledge(through);
+                Ok(())
+            }
+        }
+    }
+
+    /// Binds a newer attachment; what was not acknowledged is sent again.
+    pub(crate) fn reattach(&mut self, generation: Generation) -> Result<(), SpoolFailed> {
+        if self.window.reattach(generation).is_err() {
+            return Ok(());
+        }
+        self.rewind()
+    }
+
+    /// Sends from the acknowledged cursor again: the same attachment has a new link.
+    pub(crate) fn rewind(&mut self) -> Result<(), SpoolFailed> {
+        let consumed = self.window.consumed_through();
+        self.window = Window::new(self.window.generation(), consumed);
+        if let Spool::File { writer, reader, .. } = &mut self.spool {
+            *reader = writer.reader_from(consumed + 1).map_err(SpoolFailed::because)?;
+        }
+        Ok(())
+    }
+
+    /// Lets what the pipes still hold go beyond the spool bound: the tree has ended.
+    pub(crate) fn admit_tail(&mut self) {
+        self.tail = true;
+    }
+
+    /// Writes that no record follows; in memory there is nothing to write.
+    pub(crate) fn finish(&mut self) -> Result<(), SpoolFailed> {
+        match &mut self.spool {
+            Spool::File { writer, .. } => writer.mark_ended().map_err(SpoolFailed::because),
+            Spool::Memory(_) => Ok(()),
+        }
+    }
+
+    /// Says whether output waits in memory only.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self.spool, Spool::Memory(_))
+    }
+
+    /// Says whether a stream may still bring bytes.
+    pub(crate) fn is_open(&self, stream: StreamName) -> bool {
+        self.streams[place(stream)].end == End::Open
+    }
+
+    /// Says whether both streams have ended and every byte of them is in the spool.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.streams.iter().all(|own| own.end == End::Recorded)
+    }
+
+    /// Says whether everything in the spool was acknowledged.
+    pub(crate) fn is_acknowledged(&self) -> bool {
+        self.window.consumed_through() == self.last_sequence()
+    }
+
+    /// Counts the streams that have ended.
+    pub(crate) fn eof_seen(&self) -> u8 {
+        self.streams.iter().map(|own| u8::from(own.end != End::Open)).sum()
+    }
+
+    /// Returns the bytes that nobody acknowledged, those that wait to become a chunk included.
+    pub(crate) fn unacknowledged_bytes(&self) -> u64 {
+        let waiting: usize = self.streams.iter().map(|own| own.waiting.len()).sum();
+        let spooled = match &self.spool {
+            Spool::File { writer, .. } => writer.unacknowledged_bytes(),
+            Spool::Memory(spool) => spool.unacknowledged_bytes(),
+        };
+        spooled.saturating_add(waiting as u64)
+    }
+
+    /// Words what is lost when nobody comes for it.
+    pub(crate) fn loss(&self) -> String {
+        let chunks = match &self.spool {
+            Spool::File { .. } => 0,
+            Spool::Memory(spool) => spool.unacknowledged_chunks(),
+        };
+        format!(
+            "{chunks} chunks, {} bytes, consumed through {}, sent through {}",
+            self.unacknowledged_bytes(),
+            self.window.consumed_through(),
+            self.window.sent_through(),
+        )
+    }
+
+    /// Returns the last acknowledged sequence.
+    pub(crate) fn consumed_through(&self) -> u64 {
+        self.window.consumed_through()
+    }
+
+    fn last_sequence(&self) -> u64 {
+        match &self.spool {
+            Spool::File { writer, .. } => writer.last_sequence(),
+            Spool::Memory(spool) => spool.last_sequence(),
+        }
+    }
+}
+
+const COALESCE: Duration = Duration::from_millis(COALESCE_MS);
+
+impl Spool {
+    fn append(&mut self, stream: StreamName, bytes: &[u8], tail: bool) -> Result<(), SpoolFailed> {
+        match self {
+            Self::File { writer, .. } => {
+                let appended = if tail {
+                    writer.append_tail(stream, bytes)
+                } else {
+                    writer.append(stream, bytes)
+                };
+                appended.map(|_| ()).map_err(SpoolFailed::because)
+            }
+            Self::Memory(spool) => {
+                spool.append(stream, RecordKind::Chunk, false, bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn append_end(&mut self, stream: StreamName, truncated: bool) -> Result<(), SpoolFailed> {
+        match self {
+            Self::File { writer, .. } => {
+                let end = if truncated { StreamEnd::Truncated } else { StreamEnd::Whole };
+                writer.append_end(stream, end).map(|_| ()).map_err(SpoolFailed::because)
+            }
+            Self::Memory(spool) => {
+                spool.append(stream, RecordKind::Eof, truncated, &[]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the record with this sequence once there is one.
+    fn next(&mut self, sequence: u64) -> Result<Option<Record>, SpoolFailed> {
+        match self {
+            Self::File { reader, .. } => loop {
+                match reader.next_item().map_err(SpoolFailed::because)? {
+                    Some(LogItem::Record(record)) => return Ok(Some(record)),
+                    // Only what was acknowledged is trimmed, and that is not asked for.
+                    Some(LogItem::Gap(_)) => {}
+                    None => return Ok(None),
+                }
+            },
+            Self::Memory(spool) => Ok(spool.get(sequence).cloned()),
+        }
+    }
+}
+
+fn frame_of(record: Record, generation: Generation) -> placement_protocol::Frame {
+    let Record { sequence, offset, kind, stream, truncated, bytes } = record;
+    let message = match kind {
+        RecordKind::Chunk => {
+            FromRunner::Chunk(Chunk { stream, sequence, offset, generation, bytes })
+        }
+        RecordKind::Eof => FromRunner::Eof(Eof { stream, sequence, offset, generation, truncated }),
+    };
+    message.into_frame().expect("a record is within the bounds of a frame")
+}
+
+fn place(stream: StreamName) -> usize {
+    match stream {
+        StreamName::Stdout => 0,
+        StreamName::Stderr => 1,
+    }
+}

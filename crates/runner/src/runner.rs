@@ -1,0 +1,482 @@
+//! The state of one attempt's runner, and one turn of its loop.
+
+use crate::desk::{Ask, Brought, Desk, Seat};
+use crate::input::{Input, Writer, Written};
+use crate::output::{Output, SpoolFailed};
+use crate::scribe::{Entry, NotRecorded, Scribe, Ticket};
+use crate::stop::{Stop, StopCause};
+use placement_contract::attempt::RunnerStatus;
+use placement_contract::{
+    EvidenceKind, ExecutionState, Exit, LaunchRequest, Mechanism, OnHostLoss, StreamName,
+};
+use placement_homes::{AliveLock, AttemptDir};
+use placement_process::{Released, Terminations, Tree, TreeGone};
+use placement_protocol::writes::WriteVerdict;
+use placement_protocol::{
+    Attach, AttachRefused, AttachReply, ControlAnswer, ControlCall, ControlRequest, ExitNotice,
+    FromRecipient, FromRunner, InputAck, InputRefused, LaunchOrder, StdinRefused, StdinReply,
+    StopMode, StopReply, Writes,
+};
+use placement_store::Row;
+use placement_transport::Link;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Longest sleep of the loop while there are orphans to reap or a tree without a descriptor.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// Everything that one attempt's runner holds.
+pub(crate) struct Runner {
+    pub(crate) order: LaunchOrder,
+    pub(crate) request: LaunchRequest,
+    pub(crate) grants: Vec<placement_resources::ResolvedGrant>,
+    pub(crate) mechanism: Option<Mechanism>,
+    pub(crate) attempt_dir: AttemptDir,
+    /// Held for life: its end proves the runner gone.
+    pub(crate) alive: AliveLock,
+    pub(crate) port: Option<Link>,
+    pub(crate) terminations: Terminations,
+    /// The pidfd of the host while it is there.
+    pub(crate) host: Option<OwnedFd>,
+    pub(crate) scribe: Scribe,
+    pub(crate) desk: Desk,
+    pub(crate) output: Output,
+    pub(crate) input: Input,
+    pub(crate) writes: Writes,
+    /// The newest write id that waits for the child.
+    pub(crate) queued_write: u64,
+    pub(crate) stop: Stop,
+    pub(crate) state: ExecutionState,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) tree: Option<Tree>,
+    /// The leaf of a child that never ran, removed.
+    pub(crate) gone_without_child: Option<TreeGone>,
+    pub(crate) pipes: Pipes,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) spool_failed: bool,
+    /// Bytes came from a pipe in the last turn.
+    pub(crate) bytes_came: bool,
+    pub(crate) scratch: Box<[u8]>,
+}
+
+/// The child's output pipes, our ends.
+#[derive(Debug, Default)]
+pub(crate) struct Pipes {
+    pub(crate) stdout: Option<OwnedFd>,
+    pub(crate) stderr: Option<OwnedFd>,
+    /// The streams were cut off: what still comes is read and dropped, so that whoever holds a pipe
+    /// is neither killed by it nor blocked.
+    pub(crate) discarding: bool,
+}
+
+/// What a turn waits for besides the sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Polled {
+    Scribe,
+    Terminate,
+    Host,
+    Desk(Seat),
+    Leader,
+    Tree,
+    Stdout,
+    Stderr,
+    Stdin,
+    Exec,
+}
+
+impl Runner {
+    /// Waits until something happens or until the moment given, and serves everything that is ready.
+    pub(crate) fn turn(&mut self, wake_at: Option<Instant>) {
+        self.turn_with(wake_at, None);
+    }
+
+    /// As [`Runner::turn`], and looks at a process that is about to become the program too.
+    pub(crate) fn turn_with(&mut self, wake_at: Option<Instant>, released: Option<&Released>) {
+        let ready = self.poll(wake_at, released);
+        let now = Instant::now();
+        self.bytes_came = false;
+        for polled in ready {
+            match polled {
+                Polled::Scribe => self.scribe.collect(),
+                Polled::Terminate => self.terminated(),
+                Polled::Host => self.host_lost(),
+                Polled::Desk(seat) => self.serve(seat, now),
+                Polled::Stdout => self.read_pipe(StreamName::Stdout, now),
+                Polled::Stderr => self.read_pipe(StreamName::Stderr, now),
+                Polled::Stdin => self.write_input(),
+                // Their owners look for themselves after the turn.
+                Polled::Leader | Polled::Tree | Polled::Exec => {}
+            }
+        }
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.deadline_elapsed();
+        }
+        self.desk.expire(now);
+        let settled = self.output.settle(now);
+        self.note_spool(settled);
+        self.send_output();
+    }
+
+    /// Hands rows over without waiting for them.
+    pub(crate) fn record(&mut self, kind: EvidenceKind, detail: impl Into<String>) {
+        self.scribe.push(Entry::row(kind, detail));
+    }
+
+    /// Waits for a commit, and serves everything meanwhile.
+    pub(crate) fn commit(&mut self, entry: Entry, by: Instant) -> Result<Row, NotRecorded> {
+        let ticket = self.scribe.push(entry);
+        self.await_answer(ticket, by)
+    }
+
+    fn await_answer(&mut self, ticket: Ticket, by: Instant) -> Result<Row, NotRecorded> {
+        loop {
+            if let Some(answer) = self.scribe.answer(ticket) {
+                return answer;
+            }
+            if Instant::now() >= by {
+                self.scribe.give_up();
+                // The scribe answers at once now, from its own memory.
+                self.turn(None);
+            } else {
+                self.turn(Some(by));
+            }
+        }
+    }
+
+    /// Accepts a stop, from wherever it comes.
+    pub(crate) fn request_stop(&mut self, mode: StopMode, grace: Duration, cause: StopCause) {
+        let Some(detail) = self.stop.request(mode, grace, cause) else { return };
+        self.record(EvidenceKind::StopRequested, detail);
+        if self.exit.is_none() {
+            self.state = ExecutionState::Stopping;
+        }
+    }
+
+    /// Tells the bound recipient how the child ended.
+    pub(crate) fn tell_exit(&mut self) {
+        if self.exit.is_some() {
+            let notice =
+                ExitNotice { exit: self.exit, uncertain: false, stopped: self.stop.is_requested() };
+            let generation = self.desk.generation();
+            self.desk.tell(FromRunner::Exit { generation, notice });
+        }
+    }
+
+    /// Sends what the window admits.
+    pub(crate) fn send_output(&mut self) {
+        if let Some(link) = self.desk.data()
+            && let Err(failed) = self.output.send(link)
+        {
+            self.desk.drop_data();
+            self.note_spool(Err(failed));
+        }
+        self.desk.flush_data();
+    }
+
+    /// Records a failed spool once, until it works again.
+    pub(crate) fn note_spool(&mut self, outcome: Result<(), SpoolFailed>) {
+        match outcome {
+            Ok(()) => self.spool_failed = self.spool_failed && self.output.is_full(),
+            Err(failed) if !self.spool_failed => {
+                self.spool_failed = true;
+                self.record(EvidenceKind::SpoolFailed, failed.phrase());
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn poll(&self, wake_at: Option<Instant>, released: Option<&Released>) -> Vec<Polled> {
+        let watched = self.watched(released);
+        let mut polled: Vec<PollFd<'_>> = watched
+            .iter()
+            .map(|(_, descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags))
+            .collect();
+        let now = Instant::now();
+        let times = [wake_at, self.output.wake_at(), self.desk.wake_at(), self.deadline];
+        let left = times.into_iter().flatten().min().map(|at| at.saturating_duration_since(now));
+        let left = left.map(|left| Timespec::try_from(left).unwrap_or(A_SECOND));
+        // An interrupted poll is a turn without news.
+        match rustix::event::poll(&mut polled, left.as_ref()) {
+            Ok(0) | Err(_) => Vec::new(),
+            Ok(_) => polled
+                .iter()
+                .zip(&watched)
+                .filter(|(descriptor, _)| !descriptor.revents().is_empty())
+                .map(|(_, (what, _, _))| *what)
+                .collect(),
+        }
+    }
+
+    fn watched<'a>(
+        &'a self,
+        released: Option<&'a Released>,
+    ) -> Vec<(Polled, BorrowedFd<'a>, PollFlags)> {
+        let mut watched = vec![
+            (Polled::Scribe, self.scribe.descriptor(), PollFlags::IN),
+            (Polled::Terminate, self.terminations.descriptor(), PollFlags::IN),
+        ];
+        if let Some(host) = &self.host {
+            watched.push((Polled::Host, host.as_fd(), PollFlags::IN));
+        }
+        if let Some(released) = released {
+            watched.push((Polled::Exec, released.descriptor(), PollFlags::IN));
+        }
+        for (seat, descriptor, for_writing) in self.desk.seats() {
+            let flags = if for_writing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            watched.push((Polled::Desk(seat), descriptor, flags));
+        }
+        if let Some(tree) = &self.tree {
+            if self.exit.is_none() {
+                watched.push((Polled::Leader, tree.leader().pidfd(), PollFlags::IN));
+            } else if let Some(descriptor) = tree.descriptor() {
+                watched.push((Polled::Tree, descriptor, PollFlags::PRI));
+            }
+        }
+        for (what, pipe, stream) in [
+            (Polled::Stdout, &self.pipes.stdout, StreamName::Stdout),
+            (Polled::Stderr, &self.pipes.stderr, StreamName::Stderr),
+        ] {
+            if let Some(pipe) = pipe
+                && (self.pipes.discarding || self.output.room(stream) > 0)
+            {
+                watched.push((what, pipe.as_fd(), PollFlags::IN));
+            }
+        }
+        if let Some(stdin) = self.input.wants_write() {
+            watched.push((Polled::Stdin, stdin, PollFlags::OUT));
+        }
+        watched
+    }
+
+    fn serve(&mut self, seat: Seat, now: Instant) {
+        for ask in self.desk.serve(seat, now) {
+            match ask {
+                Ask::Control { peer, request, brought } => {
+                    self.answer_control(peer, request, brought);
+                }
+                Ask::DataOpened => self.data_opened(),
+                Ask::Data(FromRecipient::Ack { generation, through }) => {
+                    let outcome = self.output.acknowledge(generation, through);
+                    self.note_spool(outcome);
+                }
+                Ask::Data(FromRecipient::Input(input)) => self.take_input(input),
+            }
+        }
+    }
+
+    fn answer_control(&mut self, peer: u32, request: ControlRequest, brought: Brought) {
+        let answer = match request.call {
+            ControlCall::Status => ControlAnswer::Status(self.status()),
+            ControlCall::Stop(stop) => {
+                let grace = stop.grace().unwrap_or(self.request.timeouts.stop_grace());
+                self.request_stop(stop.mode, grace, StopCause::Asked);
+                let execution = self.state;
+                ControlAnswer::Stop(StopReply { accepted: true, recorded: false, execution })
+            }
+            ControlCall::Attach(attach) => ControlAnswer::Attach(self.attach(attach, brought)),
+            ControlCall::CloseStdin => ControlAnswer::CloseStdin(StdinReply {
+                closed: false,
+                reason: Some(StdinRefused::Unsupported),
+            }),
+        };
+        self.desk.answer(peer, request.probe, answer);
+    }
+
+    fn attach(&mut self, attach: Attach, brought: Brought) -> AttachReply {
+        let refused = match (&brought, attach.adopt) {
+            _ if attach.generation <= self.desk.generation() => Some(AttachRefused::NotNewer),
+            (Brought::Nothing, true) => Some(AttachRefused::NoDescriptor),
+            (Brought::SomethingElse, _) => Some(AttachRefused::NotMonitorable),
+            // Each adoption is a row; a host that makes more than the scribe takes is not heard.
+            _ if !self.scribe.has_room() => Some(AttachRefused::NotMonitorable),
+            (Brought::Nothing | Brought::ThePeer(_), _) => None,
+        };
+        if refused.is_none() {
+            self.desk.bind_recipient(attach.generation, attach.recipient);
+            let outcome = self.output.reattach(attach.generation);
+            self.note_spool(outcome);
+            if attach.adopt
+                && let Brought::ThePeer(host) = brought
+            {
+                self.host = Some(host);
+                let generation = attach.generation;
+                self.record(EvidenceKind::HostAdopted, format!("generation {generation}"));
+            }
+        }
+        AttachReply {
+            fenced: refused.is_none(),
+            refused,
+            consumed_through: self.output.consumed_through(),
+            last_write_id: self.writes.last(),
+        }
+    }
+
+    fn data_opened(&mut self) {
+        let outcome = self.output.rewind();
+        self.note_spool(outcome);
+        self.tell_exit();
+    }
+
+    fn status(&self) -> RunnerStatus {
+        let members = self.tree.as_ref().and_then(|tree| tree.members().ok());
+        RunnerStatus {
+            execution: self.state,
+            exit: self.exit,
+            eof_seen: self.output.eof_seen(),
+            unacknowledged_bytes: self.output.unacknowledged_bytes(),
+            output_full: self.output.is_full(),
+            generation: self.desk.generation(),
+            descendants: members.map(|members| u32::try_from(members.len()).unwrap_or(u32::MAX)),
+        }
+    }
+
+    fn terminated(&mut self) {
+        // What cannot be read will be readable again; the stop is what matters.
+        if self.terminations.take().is_ok_and(|count| count > 0) {
+            let grace = self.request.timeouts.stop_grace();
+            self.request_stop(StopMode::Cooperative, grace, StopCause::Terminated);
+        }
+    }
+
+    pub(crate) fn host_lost(&mut self) {
+        self.host = None;
+        let rule = self.request.supervision.on_host_loss;
+        // Until there is a child, what the launch needs comes from its host.
+        let stops = rule == OnHostLoss::Stop || self.state == ExecutionState::Starting;
+        self.record(EvidenceKind::HostLost, if stops { "stopping" } else { "kept running" });
+        self.desk.drop_data();
+        if stops {
+            let grace = self.request.timeouts.stop_grace();
+            self.request_stop(StopMode::Cooperative, grace, StopCause::HostLost);
+        }
+    }
+
+    fn deadline_elapsed(&mut self) {
+        self.deadline = None;
+        if self.exit.is_none() {
+            let after = self.request.supervision.deadline_ms.unwrap_or_default();
+            self.record(EvidenceKind::DeadlineElapsed, format!("after {after} ms"));
+            let grace = self.request.timeouts.stop_grace();
+            self.request_stop(StopMode::Cooperative, grace, StopCause::Deadline);
+        }
+    }
+
+    fn read_pipe(&mut self, stream: StreamName, now: Instant) {
+        let room = self.output.room(stream);
+        let pipe = match stream {
+            StreamName::Stdout => &mut self.pipes.stdout,
+            StreamName::Stderr => &mut self.pipes.stderr,
+        };
+        let Some(source) = pipe else { return };
+        let limit = if self.pipes.discarding { self.scratch.len() } else { room };
+        let buffer = &mut self.scratch[..limit];
+        if buffer.is_empty() {
+            return;
+        }
+        let outcome = match rustix::io::read(source, buffer) {
+            Ok(0) => {
+                *pipe = None;
+                self.output.end(stream, false, now)
+            }
+            Ok(_) if self.pipes.discarding => Ok(()),
+            Ok(count) => {
+                self.bytes_came = true;
+                self.output.take(stream, &self.scratch[..count], now)
+            }
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(()),
+            Err(_) => {
+                // A pipe has no other error; were there one, its bytes would be missing.
+                *pipe = None;
+                self.output.end(stream, true, now)
+            }
+        };
+        self.note_spool(outcome);
+    }
+
+    fn take_input(&mut self, input: placement_protocol::Input) {
+        let write_id = input.write_id;
+        let refused = if input.generation != self.desk.generation() {
+            Some(InputRefused::NotBound)
+        } else if self.exit.is_some() {
+            Some(InputRefused::Exited)
+        } else {
+            match self.judge_write(&input) {
+                Ok(true) => {
+                    self.queued_write = write_id;
+                    self.input.queue(Writer::Recipient(write_id), input.bytes, input.end);
+                    self.write_input();
+                    return;
+                }
+                // It waits already; its answer comes when it is written.
+                Ok(false) => return,
+                Err(verdict) => verdict,
+            }
+        };
+        let ack = InputAck { write_id, generation: input.generation, refused };
+        self.desk.tell(FromRunner::InputAck(ack));
+    }
+
+    /// Says whether a write is to be queued; an error is the answer that it gets instead.
+    fn judge_write(&self, input: &placement_protocol::Input) -> Result<bool, Option<InputRefused>> {
+        match self.writes.judge(input.write_id) {
+            WriteVerdict::Again => Err(None),
+            WriteVerdict::Forgotten => Err(Some(InputRefused::Forgotten)),
+            WriteVerdict::OutOfOrder => Err(Some(InputRefused::OutOfOrder)),
+            WriteVerdict::New if input.write_id <= self.queued_write => Ok(false),
+            WriteVerdict::New if !self.input.is_open() => Err(Some(InputRefused::Closed)),
+            WriteVerdict::New if !self.input.has_room(input.bytes.len()) => {
+                Err(Some(InputRefused::Full))
+            }
+            WriteVerdict::New => Ok(true),
+        }
+    }
+
+    /// Writes what the child's input takes and answers what is finished.
+    pub(crate) fn write_input(&mut self) {
+        let finished = self.input.pump();
+        self.answer_writes(finished);
+    }
+
+    /// Answers writes that are finished, or that will never be.
+    pub(crate) fn answer_writes(&mut self, finished: Vec<Written>) {
+        for written in finished {
+            match written {
+                Written::Whole { writer: Writer::Launch, bytes } => {
+                    self.record(EvidenceKind::StdinAccepted, format!("{bytes} bytes"));
+                }
+                Written::Whole { writer: Writer::Recipient(write_id), .. } => {
+                    self.writes.remember(write_id);
+                    self.acknowledge_write(write_id, None);
+                }
+                Written::Broken { writer, written } => {
+                    if written > 0 || writer == Writer::Launch {
+                        let detail = format!("the child took {written} bytes of a write");
+                        self.record(EvidenceKind::StdinUncertain, detail);
+                    }
+                    if let Writer::Recipient(write_id) = writer {
+                        let refused = if written > 0 {
+                            InputRefused::Uncertain
+                        } else {
+                            InputRefused::Closed
+                        };
+                        self.acknowledge_write(write_id, Some(refused));
+                    }
+                }
+                Written::Closed => self.record(EvidenceKind::StdinClosed, "asked for"),
+            }
+        }
+    }
+
+    fn acknowledge_write(&mut self, write_id: u64, refused: Option<InputRefused>) {
+        let ack = InputAck { write_id, generation: self.desk.generation(), refused };
+        self.desk.tell(FromRunner::InputAck(ack));
+    }
+
+    /// Returns when to look at the tree again although nothing woke the loop.
+    pub(crate) fn look_again_at(&self, now: Instant) -> Option<Instant> {
+        self.tree.is_some().then(|| now + LOOK_AGAIN)
+    }
+}
+
+const A_SECOND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };

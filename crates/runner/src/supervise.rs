@@ -1,0 +1,288 @@
+//! From the running program to an empty tree: pump, exit, drain, leftovers, the last bytes.
+
+use crate::drain::Drain;
+use crate::runner::Runner;
+use crate::scribe::Entry;
+use crate::stop::StopStep;
+use placement_contract::limits::DRAIN_IDLE_MS;
+use placement_contract::{CleanupScope, EvidenceKind, ExecutionState, Leftovers, StreamName};
+use placement_identity::Signal;
+use placement_process::{Tree, TreeState};
+use placement_store::Draft;
+use std::time::{Duration, Instant};
+
+/// How often a tree without a descriptor is looked at while it is being ended.
+const ROUND: Duration = Duration::from_millis(5);
+/// How often an empty-going tree is looked at while it is left alone.
+const WATCH: Duration = Duration::from_millis(100);
+/// Time after which a tree that cannot be looked at, or does not go after SIGKILL, is given up.
+const GIVE_UP: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_millis(DRAIN_IDLE_MS);
+const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
+
+/// Where the supervision stands.
+#[derive(Debug)]
+enum Phase {
+    /// The leader runs.
+    Running,
+    /// The leader ended; the pipes are read on.
+    Draining(Drain),
+    /// What is left is being ended.
+    Ending(Ending),
+    /// What is left is left; the runner stays until it is gone.
+    Keeping,
+    /// Everything is gone; the pipes are read to their end.
+    Closing { drain: Drain, held_outside: bool },
+    /// Bytes held in memory wait for a recipient.
+    Delivering { until: Instant },
+    /// Nothing is left to do.
+    Over,
+}
+
+#[derive(Debug)]
+struct Ending {
+    kill_at: Instant,
+    give_up_at: Instant,
+    members: u32,
+    killed: bool,
+}
+
+impl Runner {
+    /// Runs the loop until the child has ended and nothing of its tree is left, or all was done that
+    /// can be.
+    pub(crate) fn supervise(&mut self) {
+        let mut phase = Phase::Running;
+        loop {
+            let now = Instant::now();
+            self.take_stop_steps(now);
+            phase = self.advance(phase, now);
+            if matches!(phase, Phase::Over) {
+                return;
+            }
+            self.turn(self.wake_at(&phase, now));
+        }
+    }
+
+    fn advance(&mut self, phase: Phase, now: Instant) -> Phase {
+        match phase {
+            Phase::Running => self.run_on(now),
+            Phase::Draining(drain) => self.drain(drain, now),
+            Phase::Ending(ending) => self.end_leftovers(ending, now),
+            Phase::Keeping => self.keep_leftovers(now),
+            Phase::Closing { drain, held_outside } => self.close(drain, held_outside, now),
+            Phase::Delivering { until } => self.deliver(until, now),
+            Phase::Over => Phase::Over,
+        }
+    }
+
+    fn wake_at(&self, phase: &Phase, now: Instant) -> Option<Instant> {
+        let own = match phase {
+            Phase::Running => self.look_again_at(now),
+            Phase::Draining(drain) | Phase::Closing { drain, .. } => Some(drain.wake_at(now)),
+            Phase::Ending(_) => Some(now + ROUND),
+            Phase::Keeping => Some(now + WATCH),
+            Phase::Delivering { until } => Some(*until),
+            Phase::Over => Some(now),
+        };
+        [own, self.stop.wake_at()].into_iter().flatten().min()
+    }
+
+    fn run_on(&mut self, now: Instant) -> Phase {
+        let tree = self.tree.as_ref().expect("made before the supervision");
+        // Orphans of the tree come to this process and are reaped by number.
+        tree.reap_orphans().ok();
+        let exit = match tree.leader().observe_exit() {
+            Ok(None) => return Phase::Running,
+            Ok(Some(exit)) => exit,
+            // Nobody else reaps it; the next turn asks again.
+            Err(_) => return Phase::Running,
+        };
+        self.exit = Some(exit);
+        self.state = ExecutionState::Exited;
+        self.deadline = None;
+        self.scribe.push(Entry::rows(vec![Draft::exited(Some(exit))]).durable());
+        let abandoned = self.input.abandon();
+        self.answer_writes(abandoned);
+        self.tell_exit();
+        Phase::Draining(Drain::start(now, self.request.timeouts.drain(), IDLE))
+    }
+
+    fn drain(&mut self, mut drain: Drain, now: Instant) -> Phase {
+        // In memory a full spool holds the drain back; on disk it is as good as silence, since the
+        // rest is read when the tree is gone.
+        let paused = self.output.is_in_memory() && self.output.is_full();
+        drain.count(now, paused, self.bytes_came);
+        let at_end = STREAMS.iter().all(|stream| !self.output.is_open(*stream));
+        let ended = at_end || drain.is_elapsed() || drain.is_idle();
+        if !ended && !self.stop.is_killed() {
+            return Phase::Draining(drain);
+        }
+        if self.keeps_leftovers() {
+            if !at_end {
+                self.cut_off(&drain, now);
+            }
+            return Phase::Keeping;
+        }
+        self.begin_ending(now)
+    }
+
+    fn begin_ending(&mut self, now: Instant) -> Phase {
+        let grace = self.request.timeouts.stop_grace();
+        if self.request.required_cleanup == CleanupScope::DirectProcess {
+            return self.begin_closing(now);
+        }
+        let tree = self.tree.as_ref().expect("made before the supervision");
+        let forced = self.stop.is_killed();
+        let signalled = if forced { tree.kill() } else { tree.terminate() };
+        let members = signalled.map_or(0, |signalled| signalled.sent + signalled.refused);
+        let kill_at = if forced { now } else { now + grace };
+        let give_up_at = kill_at + GIVE_UP;
+        self.end_leftovers(Ending { kill_at, give_up_at, members, killed: forced }, now)
+    }
+
+    fn end_leftovers(&mut self, mut ending: Ending, now: Instant) -> Phase {
+        let tree = self.tree.as_ref().expect("made before the supervision");
+        tree.reap_orphans().ok();
+        let state = tree.state();
+        if state == TreeState::Empty || now >= ending.give_up_at {
+            if ending.members > 0 {
+                let how = if ending.killed { "SIGKILL" } else { "SIGTERM" };
+                let noun = if ending.members == 1 { "process" } else { "processes" };
+                let detail = format!("{} {noun}, by {how}", ending.members);
+                self.record(EvidenceKind::LeftoversStopped, detail);
+            }
+            return self.begin_closing(now);
+        }
+        if now >= ending.kill_at || self.stop.is_killed() {
+            // Repeated until nothing is left: what forks can escape a round.
+            let before = ending.members;
+            if let Ok(signalled) = tree.kill() {
+                ending.members = before.max(signalled.sent);
+            }
+            ending.killed = true;
+        }
+        Phase::Ending(ending)
+    }
+
+    fn keep_leftovers(&mut self, now: Instant) -> Phase {
+        if !self.keeps_leftovers() {
+            return self.begin_ending(now);
+        }
+        let tree = self.tree.as_ref().expect("made before the supervision");
+        tree.reap_orphans().ok();
+        if tree.state() == TreeState::Empty { self.begin_closing(now) } else { Phase::Keeping }
+    }
+
+    fn begin_closing(&mut self, now: Instant) -> Phase {
+        let held_outside = self.report_escapees();
+        if let Some(tree) = &mut self.tree {
+            // It has ended, and its group was dealt with.
+            tree.reap_leader().ok();
+        }
+        self.output.admit_tail();
+        let drain = Drain::start(now, self.request.timeouts.drain(), IDLE);
+        self.close(drain, held_outside, now)
+    }
+
+    /// Reads the pipes to their end; one that stays open is held by a process outside the tree.
+    fn close(&mut self, mut drain: Drain, held_outside: bool, now: Instant) -> Phase {
+        let paused = self.output.is_in_memory() && self.output.is_full();
+        drain.count(now, paused, self.bytes_came);
+        let at_end = STREAMS.iter().all(|stream| !self.output.is_open(*stream));
+        if !at_end && (drain.is_elapsed() || (held_outside && drain.is_idle())) {
+            self.cut_off(&drain, now);
+        } else if !at_end {
+            return Phase::Closing { drain, held_outside };
+        }
+        if !self.output.is_settled() && !drain.is_elapsed() {
+            return Phase::Closing { drain, held_outside };
+        }
+        self.pipes = crate::runner::Pipes::default();
+        if self.output.is_in_memory() {
+            return self.deliver(now + self.request.timeouts.retain(), now);
+        }
+        Phase::Over
+    }
+
+    fn deliver(&mut self, until: Instant, now: Instant) -> Phase {
+        if self.output.is_acknowledged() {
+            return Phase::Over;
+        }
+        if now >= until {
+            let after = self.request.timeouts.retain_ms;
+            let loss = self.output.loss();
+            self.record(EvidenceKind::OutputLost, format!("after {after} ms: {loss}"));
+            return Phase::Over;
+        }
+        Phase::Delivering { until }
+    }
+
+    /// Ends streams that are still open, as truncated; what still comes is dropped.
+    fn cut_off(&mut self, drain: &Drain, now: Instant) {
+        let open: Vec<_> =
+            STREAMS.into_iter().filter(|stream| self.output.is_open(*stream)).collect();
+        let names: Vec<_> = open.iter().map(|stream| stream.label()).collect();
+        let detail = format!("after {} ms: {} truncated", drain.used_ms(), names.join(" and "));
+        self.record(EvidenceKind::OutputDrainElapsed, detail);
+        for stream in open {
+            let outcome = self.output.end(stream, true, now);
+            self.note_spool(outcome);
+        }
+        self.pipes.discarding = true;
+    }
+
+    /// Where only a group is cleaned: reports processes that left it, and says whether there are any.
+    fn report_escapees(&mut self) -> bool {
+        let Some(tree) = self.tree.as_ref().filter(|tree| tree.mechanism().is_none()) else {
+            return false;
+        };
+        let escapees = tree.escapees().map_or(0, |escapees| escapees.len());
+        if escapees > 0 {
+            let noun = if escapees == 1 { "process" } else { "processes" };
+            let detail = format!("{escapees} {noun} outside the group, left alone");
+            self.record(EvidenceKind::LeftoversReported, detail);
+        }
+        escapees > 0
+    }
+
+    fn keeps_leftovers(&self) -> bool {
+        self.request.supervision.leftovers == Leftovers::Keep && !self.stop.is_requested()
+    }
+
+    fn take_stop_steps(&mut self, now: Instant) {
+        while let Some(step) = self.stop.step(now) {
+            let Some(tree) = &self.tree else { return };
+            match step {
+                StopStep::Term => {
+                    if self.exit.is_none() {
+                        let detail = self.terminate(tree);
+                        self.record(EvidenceKind::SignalTerm, detail);
+                    }
+                }
+                StopStep::Kill => {
+                    let detail = self.kill(tree);
+                    self.record(EvidenceKind::SignalKill, detail);
+                }
+            }
+        }
+    }
+
+    fn terminate(&self, tree: &Tree) -> String {
+        if self.request.required_cleanup == CleanupScope::DirectProcess {
+            return outcome("to the process", tree.leader().signal(Signal::Term).is_ok());
+        }
+        outcome("to the group", tree.leader().signal_group(Signal::Term).is_ok())
+    }
+
+    fn kill(&self, tree: &Tree) -> String {
+        if self.request.required_cleanup == CleanupScope::DirectProcess {
+            return outcome("to the process", tree.leader().signal(Signal::Kill).is_ok());
+        }
+        let whom = if self.mechanism.is_some() { "to the whole tree" } else { "to the group" };
+        outcome(whom, tree.kill().is_ok())
+    }
+}
+
+fn outcome(whom: &str, sent: bool) -> String {
+    if sent { whom.to_owned() } else { format!("{whom}, refused or already gone") }
+}

@@ -1,0 +1,193 @@
+//! Which containment an attempt gets: what it requires against what was measured.
+
+use placement_contract::{
+    CapabilityReport, CleanupScope, Code, LaunchRequest, Mechanism, MechanismReport, Refusal,
+};
+
+/// Chooses the mechanism for a request; `None` where the process group is all that it requires.
+///
+/// # Errors
+/// UNSUPPORTED_CAPABILITY names what was required and what was measured.
+pub(crate) fn choose(
+    request: &LaunchRequest,
+    report: &CapabilityReport,
+) -> Result<Option<Mechanism>, Refusal> {
+    if !report.exit_observation.satisfies(request.required_exit_observation) {
+        let message = format!(
+            "exit observation {} is required and {} was measured",
+            request.required_exit_observation, report.exit_observation
+        );
+        return Err(unsupported(message));
+    }
+    let required = request.required_cleanup;
+    if required != CleanupScope::ContainedTree {
+        check_nothing_of_a_tree(request)?;
+        if report.capability.satisfies(required) {
+            return Ok(None);
+        }
+        let message = format!("{required} is required and {} was measured", report.capability);
+        return Err(unsupported(message));
+    }
+    let survives = request.supervision.require_surviving_proof;
+    let suits = |seen: &&MechanismReport| {
+        seen.available && (seen.proof_survives_runner || !survives)
+    };
+    let chosen = match request.supervision.mechanism {
+        Some(named) => report.of(named).filter(suits),
+        None => report.mechanisms.iter().find(suits),
+    };
+    chosen.map(|seen| Some(seen.mechanism)).ok_or_else(|| unsupported(missing(request, report)))
+}
+
+/// A mechanism contains a tree; a request for less must not believe that it got one.
+fn check_nothing_of_a_tree(request: &LaunchRequest) -> Result<(), Refusal> {
+    let field = if request.supervision.mechanism.is_some() {
+        "supervision.mechanism"
+    } else if request.supervision.require_surviving_proof {
+        "supervision.require_surviving_proof"
+    } else {
+        return Ok(());
+    };
+    let message = format!("{field}: needs required_cleanup contained_tree");
+    Err(Refusal::new(Code::Invalid, message))
+}
+
+fn missing(request: &LaunchRequest, report: &CapabilityReport) -> String {
+    let mut required = String::from("contained_tree");
+    if let Some(mechanism) = request.supervision.mechanism {
+        required = format!("{required} by {mechanism}");
+    }
+    if request.supervision.require_surviving_proof {
+        required.push_str(" with a proof that outlives the runner");
+    }
+    let measured: Vec<_> = report.mechanisms.iter().map(worded).collect();
+    let measured = if measured.is_empty() { "nothing".to_owned() } else { measured.join("; ") };
+    format!("{required} is required and {} was measured: {measured}", report.capability)
+}
+
+fn worded(seen: &MechanismReport) -> String {
+    let name = seen.mechanism;
+    if seen.available {
+        let fate = if seen.proof_survives_runner { "outlives" } else { "dies with" };
+        return format!("{name} works and its proof {fate} the runner");
+    }
+    let step = seen.failed_at.as_deref().unwrap_or("its measurement");
+    match &seen.errno {
+        Some(errno) => format!("{name} failed at {step} ({errno})"),
+        None => format!("{name} failed at {step}"),
+    }
+}
+
+fn unsupported(message: String) -> Refusal {
+    Refusal::new(Code::UnsupportedCapability, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::request;
+    use placement_contract::ExitObservation;
+
+    fn seen(mechanism: Mechanism, available: bool, survives: bool) -> MechanismReport {
+        MechanismReport {
+            mechanism,
+            available,
+            proof_survives_runner: survives,
+            failed_at: (!available).then(|| "making the leaf".to_owned()),
+            errno: (!available).then(|| "EACCES".to_owned()),
+        }
+    }
+
+    fn report(cgroup: bool, subreaper: bool) -> CapabilityReport {
+        let mechanisms = vec![
+            seen(Mechanism::Cgroup, cgroup, true),
+            seen(Mechanism::Subreaper, subreaper, false),
+        ];
+        let best = mechanisms.iter().find(|m| m.available).map(|m| m.mechanism);
+        CapabilityReport {
+            capability: match best {
+                Some(_) => CleanupScope::ContainedTree,
+                None => CleanupScope::ProcessGroup,
+            },
+            mechanism: best,
+            exit_observation: ExitObservation::Independent,
+            mechanisms,
+        }
+    }
+
+    fn tree() -> LaunchRequest {
+        LaunchRequest { required_cleanup: CleanupScope::ContainedTree, ..request("a", "k") }
+    }
+
+    #[test]
+    fn the_first_mechanism_that_works_is_chosen() {
+        assert_eq!(choose(&tree(), &report(true, true)), Ok(Some(Mechanism::Cgroup)));
+        assert_eq!(choose(&tree(), &report(false, true)), Ok(Some(Mechanism::Subreaper)));
+    }
+
+    #[test]
+    fn a_named_mechanism_is_chosen_over_a_stronger_one() {
+        let mut named = tree();
+        named.supervision.mechanism = Some(Mechanism::Subreaper);
+        assert_eq!(choose(&named, &report(true, true)), Ok(Some(Mechanism::Subreaper)));
+    }
+
+    #[test]
+    fn less_than_a_tree_gets_no_mechanism() {
+        for scope in [CleanupScope::DirectProcess, CleanupScope::ProcessGroup] {
+            let weaker = LaunchRequest { required_cleanup: scope, ..tree() };
+            assert_eq!(choose(&weaker, &report(true, true)), Ok(None));
+        }
+    }
+
+    #[test]
+    fn a_tree_that_cannot_be_contained_is_refused_with_what_was_measured() {
+        let refused = choose(&tree(), &report(false, false)).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        assert_eq!(
+            refused.message,
+            "contained_tree is required and process_group was measured: \
+             cgroup failed at making the leaf (EACCES); subreaper failed at making the leaf (EACCES)"
+        );
+    }
+
+    #[test]
+    fn a_group_on_a_machine_without_one_is_refused() {
+        let weak = CapabilityReport {
+            capability: CleanupScope::DirectProcess,
+            ..report(false, false)
+        };
+        let group = LaunchRequest { required_cleanup: CleanupScope::ProcessGroup, ..tree() };
+        let refused = choose(&group, &weak).unwrap_err();
+        assert_eq!(refused.message, "process_group is required and direct_process was measured");
+    }
+
+    #[test]
+    fn a_surviving_proof_needs_a_mechanism_that_has_one() {
+        let mut surviving = tree();
+        surviving.supervision.require_surviving_proof = true;
+        assert_eq!(choose(&surviving, &report(true, true)), Ok(Some(Mechanism::Cgroup)));
+        let refused = choose(&surviving, &report(false, true)).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        assert!(refused.message.contains("its proof dies with the runner"), "{refused}");
+    }
+
+    #[test]
+    fn what_only_a_tree_has_is_not_ignored_without_one() {
+        let mut group = LaunchRequest { required_cleanup: CleanupScope::ProcessGroup, ..tree() };
+        group.supervision.require_surviving_proof = true;
+        assert_eq!(choose(&group, &report(true, true)).unwrap_err().code, Code::Invalid);
+        group.supervision.require_surviving_proof = false;
+        group.supervision.mechanism = Some(Mechanism::Cgroup);
+        assert_eq!(choose(&group, &report(true, true)).unwrap_err().code, Code::Invalid);
+    }
+
+    #[test]
+    fn an_exit_that_comes_with_the_pipes_is_not_independent() {
+        let gated =
+            CapabilityReport { exit_observation: ExitObservation::EofGated, ..report(true, true) };
+        let refused = choose(&tree(), &gated).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        assert!(refused.message.contains("independent"), "{refused}");
+    }
+}

@@ -1,0 +1,35 @@
+//! The bounds of this crate, each with its unit and its reason.
+
+use placement_contract::limits::FENCE_MS;
+use std::time::Duration;
+
+/// How long a control call may take, connecting included: the fence of the contract.
+pub(crate) const FENCE: Duration = Duration::from_millis(FENCE_MS);
+
+/// How long a killed leaf may take to become empty: the kernel ends its members at once, unless
+/// one sleeps in a driver.
+pub(crate) const LEAF_EMPTY: Duration = Duration::from_secs(5);
+
+/// How long a probe may measure: three mechanisms, each a process that starts and ends.
+pub(crate) const PROBE: Duration = Duration::from_secs(10);
+
+/// Time between two looks at a lock that no event tells of; short against every grace.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
+
+/// What a cleanup waits for a finishing runner beyond the launch's own drain and grace: its last
+/// commits.
+pub(crate) const FINISH_EXTRA: Duration = Duration::from_secs(1);
+
+/// How long the data link of a runner may take to be connected: as long as it may take to answer.
+pub(crate) const CONNECT: Duration = FENCE;
+
+/// How long a reply to a stop waits for the runner's commit: the runner acts after 250 ms even
+/// without it.
+pub(crate) const STOP_RECORDED: Duration = Duration::from_millis(500);
+
+/// How long ended members of a group may wait for their reaper.
+pub(crate) const GROUP_ZOMBIES: Duration = Duration::from_secs(1);
+
+/// Records that a recipient of an ended attempt may hold unacknowledged: each is remembered with
+/// its place.
+pub(crate) const UNACKNOWLEDGED_MAX: usize = 1_024;

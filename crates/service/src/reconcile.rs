@@ -1,0 +1,254 @@
+//! Settling an attempt by what can be proven now.
+
+use crate::Service;
+use crate::service::was_overtaken;
+use crate::survivors;
+use crate::tree::{LeafEnd, RecordedLeaf, end_leaf};
+use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
+use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Refusal};
+use placement_identity::{Place, Presence, ProcessIdentity, place};
+use placement_store::{ChildIdentity, Draft, Durability, Fields, Row, Selection};
+
+/// How often a reconcile that was overtaken by somebody else's commit begins again.
+const ROUNDS_MAX: usize = 8;
+
+impl Service {
+    /// Looks at an attempt's runner, leader and tree and records what that proves.
+    ///
+    /// A living runner is believed and left alone. Without one, a tree in a control group is ended;
+    /// what cannot be proven is recorded as uncertain, and everything is kept. A repeated
+    /// observation adds no evidence.
+    ///
+    /// # Errors
+    /// NOT_FOUND and STORAGE.
+    pub fn reconcile(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
+        Ok(self.reconcile_row(self.row(attempt_id)?)?.attempt())
+    }
+
+    /// Reconciles when a runner of this service has ended; what fails is left to the next one.
+    pub(crate) fn look_after(&self, attempt_id: &AttemptId) {
+        if let Ok(row) = self.row(attempt_id)
+            && (row.state.execution.is_live() || row.tree_gone_by.is_none())
+        {
+            self.reconcile_row(row).ok();
+        }
+    }
+
+    pub(crate) fn reconcile_row(&self, row: Row) -> Result<Row, Refusal> {
+        let mut row = row;
+        for _ in 0..ROUNDS_MAX {
+            match self.reconcile_once(&row)? {
+                Some(settled) => return Ok(settled),
+                None => row = self.row(&row.attempt_id)?,
+            }
+        }
+        Ok(row)
+    }
+
+    /// Returns nothing where somebody else has changed the attempt meanwhile.
+    fn reconcile_once(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        if row.state.execution == ExecutionState::Intended {
+            return Ok(Some(row.clone()));
+        }
+        let runner = self.runner_seen(row);
+        if runner == RunnerSeen::Gone
+            && let Some(taken) = self.take_exit_record(row)?
+            && taken.evidence_count != row.evidence_count
+        {
+            return Ok(None);
+        }
+        let facts = Facts {
+            execution: row.state.execution,
+            mechanism: row.mechanism,
+            tree_gone: row.tree_gone_by.is_some(),
+            earlier_boot: is_of_an_earlier_boot(row),
+            runner,
+            leader: leader_seen(row),
+        };
+        self.act(row, decide(&facts))
+    }
+
+    fn act(&self, row: &Row, verdict: Verdict) -> Result<Option<Row>, Refusal> {
+        match verdict {
+            Verdict::Unchanged => Ok(Some(row.clone())),
+            Verdict::Supervised => self.touch(row),
+            Verdict::Alive => self.note_alive(row),
+            Verdict::NotStarted => {
+                let mut rows = vec![Draft::new(
+                    EvidenceKind::ChildNotStarted,
+                    "the runner is gone and the gate never opened",
+                )];
+                // Nothing runs in the leaf; it may have been made and is not to be left behind.
+                if let Some(LeafEnd::Gone(gone)) = recorded_leaf(row).as_ref().map(end_leaf) {
+                    rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
+                }
+                self.settle(row, &rows)
+            }
+            Verdict::Absent => self.settle(row, &absent(row)),
+            Verdict::EndTree => self.end_tree(row),
+            Verdict::SettleTree => self.settle_tree(row),
+            Verdict::Unobserved => self.settle(row, &[unobserved(row)]),
+            Verdict::Unidentified => {
+                let detail = "no identity is recorded and the runner cannot be observed";
+                self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnidentified, detail)])
+            }
+            Verdict::ProofLost => {
+                let seen = survivors::phrase(&self.find_survivors(row));
+                let detail = format!("the runner ended with the proof of its tree; {seen}");
+                self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
+            }
+        }
+    }
+
+    /// Notes a repeated observation, without evidence.
+    fn touch(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        self.inner.store.touch_observed(&row.attempt_id)?;
+        Ok(Some(self.row(&row.attempt_id)?))
+    }
+
+    /// Records once that the leader runs without a runner.
+    fn note_alive(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        let last = row.evidence_count.saturating_sub(1);
+        let last = self.inner.store.evidence(&row.attempt_id, last, 1)?;
+        if last.rows.last().is_some_and(|row| row.kind == EvidenceKind::ReconcileAlive) {
+            return self.touch(row);
+        }
+        let detail = "the process runs and its runner does not";
+        self.settle(row, &[Draft::new(EvidenceKind::ReconcileAlive, detail)])
+    }
+
+    fn end_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        let end = recorded_leaf(row).as_ref().map(end_leaf);
+        // Looked at after the leaf: a process that moved itself out of it is still there.
+        match (end, leader_seen(row)) {
+            (Some(LeafEnd::Gone(gone)), LeaderSeen::Absent) => {
+                let mut rows = absent(row);
+                rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
+                self.settle(row, &rows)
+            }
+            (Some(LeafEnd::Remains(phrase)), LeaderSeen::Absent) => {
+                let row = self.settle(row, &absent(row))?;
+                // Kept for the next one, who finds the leaf again.
+                drop(phrase);
+                Ok(row)
+            }
+            (Some(LeafEnd::Remains(phrase)), _) if row.state.execution.is_live() => {
+                let detail = format!("the runner is gone: {phrase}");
+                self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
+            }
+            (None, LeaderSeen::Absent) => self.settle(row, &absent(row)),
+            (_, LeaderSeen::Present) => self.note_alive(row),
+            (_, LeaderSeen::Unknown | LeaderSeen::NotRecorded)
+                if row.state.execution.is_live() =>
+            {
+                self.settle(row, &[unobserved(row)])
+            }
+            (_, LeaderSeen::Absent | LeaderSeen::Unknown | LeaderSeen::NotRecorded) => {
+                Ok(Some(row.clone()))
+            }
+        }
+    }
+
+    fn settle_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        match recorded_leaf(row).as_ref().map(end_leaf) {
+            Some(LeafEnd::Gone(gone)) => {
+                self.settle(row, &[tree_gone(gone.mechanism().label(), gone.proof())])
+            }
+            Some(LeafEnd::Remains(_)) | None => Ok(Some(row.clone())),
+        }
+    }
+
+    fn settle(&self, row: &Row, rows: &[Draft]) -> Result<Option<Row>, Refusal> {
+        match self.record_on(row, rows, &Fields::default(), Durability::Normal) {
+            Ok(row) => Ok(Some(row)),
+            Err(error) if was_overtaken(&error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Looks for what is left of a tree without a leaf; runners are known to be none of it.
+    pub(crate) fn find_survivors(&self, row: &Row) -> placement_identity::MarkerScan {
+        let runners: Vec<ProcessIdentity> = self
+            .inner
+            .reader
+            .list(None, Selection::Unsettled, crate::list::LISTED_MAX)
+            .map(|listing| listing.rows)
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|row| row.runner.map(|runner| runner.identity))
+            .collect();
+        let oldest = match (&row.child, &row.runner) {
+            (ChildIdentity::Complete(child), _) => child.start_ticks,
+            (ChildIdentity::None | ChildIdentity::Partial, Some(runner)) => {
+                runner.identity.start_ticks
+            }
+            (ChildIdentity::None | ChildIdentity::Partial, None) => 0,
+        };
+        survivors::find(&row.attempt_id, oldest, &runners)
+    }
+}
+
+fn absent(row: &Row) -> Vec<Draft> {
+    let because = match &row.child {
+        ChildIdentity::Complete(child) => match child.observe() {
+            Presence::Absent(proof) => proof.because(),
+            Presence::Present(_) | Presence::Unknown(_) => "the machine was started again",
+        },
+        ChildIdentity::None | ChildIdentity::Partial => "the machine was started again",
+    };
+    vec![Draft::new(EvidenceKind::ReconcileAbsent, format!("{because}; exit not known"))]
+}
+
+fn unobserved(row: &Row) -> Draft {
+    let why = match &row.child {
+        ChildIdentity::Complete(child) => match child.observe() {
+            Presence::Unknown(why) => why.because(),
+            Presence::Present(_) | Presence::Absent(_) => "the runner cannot be observed",
+        },
+        ChildIdentity::Partial => "the identity of the child is incomplete",
+        ChildIdentity::None => "no identity is recorded",
+    };
+    Draft::new(EvidenceKind::ReconcileUnobserved, why)
+}
+
+fn tree_gone(mechanism: &str, proof: &str) -> Draft {
+    Draft::new(EvidenceKind::TreeGone, format!("{mechanism}: {proof}"))
+}
+
+/// Everything of an attempt is of one place: its runner measured its child.
+pub(crate) fn place_of(row: &Row) -> Option<Place> {
+    let identity = match (&row.child, &row.runner) {
+        (ChildIdentity::Complete(child), _) => child,
+        (ChildIdentity::None | ChildIdentity::Partial, Some(runner)) => &runner.identity,
+        (ChildIdentity::None | ChildIdentity::Partial, None) => return None,
+    };
+    Some(place(&identity.boot_id, &identity.observer))
+}
+
+fn is_of_an_earlier_boot(row: &Row) -> bool {
+    matches!(place_of(row), Some(Place::EarlierBoot(_)))
+}
+
+pub(crate) fn leader_seen(row: &Row) -> LeaderSeen {
+    match &row.child {
+        ChildIdentity::None => LeaderSeen::NotRecorded,
+        ChildIdentity::Partial => LeaderSeen::Unknown,
+        ChildIdentity::Complete(child) => match child.observe() {
+            Presence::Present(_) => LeaderSeen::Present,
+            Presence::Absent(_) => LeaderSeen::Absent,
+            Presence::Unknown(_) => LeaderSeen::Unknown,
+        },
+    }
+}
+
+/// Returns the leaf as it was recorded: the runner made it, where the runner was.
+pub(crate) fn recorded_leaf(row: &Row) -> Option<RecordedLeaf<'_>> {
+    let leaf = row.leaf.as_ref()?;
+    let runner = &row.runner.as_ref()?.identity;
+    Some(RecordedLeaf {
+        path: leaf.path.as_str(),
+        id: leaf.id,
+        boot_id: &runner.boot_id,
+        made_by: &runner.observer,
+    })
+}

@@ -1,0 +1,183 @@
+//! The service itself: what it is opened with and what its operations share.
+
+use crate::places::refuse_root;
+use crate::refusal::unknown_attempt;
+use crate::runner_command::RunnerCommand;
+use crate::warden::Warden;
+use camino::Utf8PathBuf;
+use placement_contract::{
+    AttemptId, CapabilityReport, Clock, Code, LaunchRequest, OwnerId, Refusal,
+};
+use placement_policy::Snapshot;
+use placement_store::{Change, Draft, Durability, Fields, RecordError, Role, Row, Store, StorePaths};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a service is opened with.
+#[derive(Debug, Clone)]
+pub struct ServiceConfig {
+    /// The private root; made (0700) where it is missing.
+    pub root: Utf8PathBuf,
+    /// Whose attempts these are.
+    pub owner: OwnerId,
+    /// What the host offers and admits.
+    pub snapshot: Snapshot,
+    /// What is started as a runner.
+    pub runner: RunnerCommand,
+    /// The wall clock, for records only.
+    pub clock: Arc<dyn Clock>,
+    /// Where temporary directories go; below the root where absent.
+    pub temporary_base: Option<Utf8PathBuf>,
+}
+
+/// One owner's way to the attempts of one root.
+///
+/// Cheap to clone and shared by threads; an operation holds the store for one transaction, never
+/// over a socket call. Dropping the last clone ends no runner.
+#[derive(Clone)]
+pub struct Service {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What the clones of a service share.
+pub(crate) struct Inner {
+    pub(crate) owner: OwnerId,
+    pub(crate) root_path: Utf8PathBuf,
+    pub(crate) root: placement_homes::Root,
+    pub(crate) paths: StorePaths,
+    pub(crate) store: Store,
+    /// A connection of its own, so that looking never waits behind a writer of this process.
+    pub(crate) reader: Store,
+    pub(crate) runner: RunnerCommand,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) temporary_base: Option<Utf8PathBuf>,
+    pub(crate) warden: Warden,
+    snapshot: Mutex<Snapshot>,
+    pub(crate) capability: Mutex<Option<CapabilityReport>>,
+    probes: AtomicU64,
+}
+
+impl Service {
+    /// Opens a root and its store, making both where they are missing.
+    ///
+    /// # Errors
+    /// UNAVAILABLE where the root is not private to this user or lies on a network file system;
+    /// STORAGE where the store cannot be opened.
+    pub fn open(config: ServiceConfig) -> Result<Self, Refusal> {
+        let ServiceConfig { root: root_path, owner, snapshot, runner, clock, temporary_base } =
+            config;
+        let root = placement_homes::Root::open(&root_path).map_err(|error| refuse_root(&error))?;
+        let paths = StorePaths::below(&root_path);
+        let store = Store::open(&paths, Role::Service, Arc::clone(&clock))?;
+        let reader = Store::open(&paths, Role::Service, Arc::clone(&clock))?;
+        let warden = Warden::new()
+            .map_err(|_| Refusal::new(Code::Unavailable, "no event descriptor could be had"))?;
+        let inner = Inner {
+            owner,
+            root_path,
+            root,
+            paths,
+            store,
+            reader,
+            runner,
+            clock,
+            temporary_base,
+            warden,
+            snapshot: Mutex::new(snapshot),
+            capability: Mutex::default(),
+            probes: AtomicU64::new(1),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Returns whose attempts these are.
+    pub fn owner(&self) -> &OwnerId {
+        &self.inner.owner
+    }
+
+    /// Returns a copy of what the host offers and admits now.
+    pub fn snapshot(&self) -> Snapshot {
+        self.inner.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what the host offers and admits; launches that are prepared later see it.
+    pub fn change_snapshot<T>(&self, change: impl FnOnce(&mut Snapshot) -> T) -> T {
+        change(&mut self.inner.snapshot.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns what is recorded of an attempt, without looking at anything else.
+    ///
+    /// # Errors
+    /// NOT_FOUND for an unknown and a foreign attempt alike; STORAGE.
+    pub fn recorded(&self, attempt_id: &AttemptId) -> Result<placement_contract::Attempt, Refusal> {
+        Ok(self.look(attempt_id)?.attempt())
+    }
+
+    /// Returns the request of an attempt as it was admitted.
+    ///
+    /// # Errors
+    /// NOT_FOUND; STORAGE where it does not decode any more.
+    pub fn request(&self, attempt_id: &AttemptId) -> Result<LaunchRequest, Refusal> {
+        Ok(self.look(attempt_id)?.request()?)
+    }
+
+    /// Reads an attempt's row.
+    pub(crate) fn row(&self, attempt_id: &AttemptId) -> Result<Row, Refusal> {
+        let found = self.inner.store.find(&self.inner.owner, attempt_id)?;
+        found.ok_or_else(|| unknown_attempt(attempt_id))
+    }
+
+    /// Reads an attempt's row without waiting behind a writer of this process.
+    pub(crate) fn look(&self, attempt_id: &AttemptId) -> Result<Row, Refusal> {
+        let found = self.inner.reader.find(&self.inner.owner, attempt_id)?;
+        found.ok_or_else(|| unknown_attempt(attempt_id))
+    }
+
+    /// Records rows where the attempt still is as `row` says, in its state and its attachment.
+    pub(crate) fn record_on(
+        &self,
+        row: &Row,
+        rows: &[Draft],
+        fields: &Fields,
+        durability: Durability,
+    ) -> Result<Row, RecordError> {
+        let expect = [row.state.execution];
+        let change = Change {
+            attempt_id: &row.attempt_id,
+            expect: Some(&expect),
+            expect_generation: Some(row.attachment.generation),
+            rows,
+            fields,
+        };
+        self.inner.store.record(&change, durability)
+    }
+
+    /// Numbers a call, so that its answer is told from an older one.
+    pub(crate) fn next_probe(&self) -> u64 {
+        self.inner.probes.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Says whether somebody else has changed the attempt meanwhile, so that it is to be read again.
+pub(crate) fn was_overtaken(error: &RecordError) -> bool {
+    match error {
+        RecordError::Refused(_)
+        | RecordError::Exit
+        | RecordError::Expected { .. }
+        | RecordError::Generation { .. }
+        | RecordError::AlreadySet { .. } => true,
+        RecordError::NotFound | RecordError::Store(_) => false,
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Service")
+            .field("root", &self.inner.root_path)
+            .field("owner", &self.inner.owner)
+            .field("warden", &self.inner.warden)
+            .finish_non_exhaustive()
+    }
+}

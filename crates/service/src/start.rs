@@ -1,0 +1,262 @@
+//! Starting a recorded attempt: its runner is spawned, given its order and waited for.
+
+use crate::Service;
+use crate::service::was_overtaken;
+use crate::refusal::{conflict, not_started, unavailable};
+use crate::runner_command::RUNNER_ARGUMENT;
+use crate::streams::Streams;
+use crate::wait::wait_readable;
+use placement_contract::{
+    Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Generation, Id, LaunchRequest,
+    RecipientId, Refusal, Secret,
+};
+use placement_identity::ProcessIdentity;
+use placement_process::spawn_runner;
+use placement_protocol::limits::TOKEN_BYTES;
+use placement_protocol::{
+    Environment, Hello, LaunchOrder, LinkKind, Order, OrderReply, StoreLocation, Token,
+};
+use placement_resources::admit;
+use placement_store::{Attachment, Draft, Durability, Fields, RecordError, Row};
+use placement_transport::{Link, LinkError, Stream, open, pair};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What a start came to.
+#[derive(Debug)]
+pub struct Started {
+    /// The attempt as it is recorded now; still starting where the start budget ran out.
+    pub attempt: Attempt,
+    /// The output, if this call is the one that started the attempt.
+    pub streams: Option<Streams>,
+}
+
+/// What a runner answered to its order.
+enum Answer {
+    Started,
+    Refused(Refusal),
+    /// It ended, or closed its port, without an answer.
+    Gone,
+    /// The start budget ran out; it goes on.
+    Late,
+}
+
+impl Service {
+    /// Starts a prepared attempt and waits for its child within the launch's start budget.
+    ///
+    /// An attempt that is not intended any more is returned as it is recorded. Where the budget
+    /// runs out first the start goes on, and the attempt is returned as starting.
+    ///
+    /// # Errors
+    /// NOT_FOUND; FORBIDDEN and the like where a grant no longer holds (`grant.refused`; the
+    /// attempt stays intended); UNAVAILABLE where no runner could be started or it ended before its
+    /// claim (the attempt stays intended); the runner's own refusal, after which the attempt is
+    /// exited and no child was; UNCERTAIN where the runner ended and nothing is proven; STORAGE.
+    pub fn start(
+        &self,
+        attempt_id: &AttemptId,
+        recipient: &RecipientId,
+    ) -> Result<Started, Refusal> {
+        let row = self.row(attempt_id)?;
+        if row.state.execution != ExecutionState::Intended {
+            return Ok(Started { attempt: row.attempt(), streams: None });
+        }
+        let request = row.request()?;
+        self.check_grants(&row, &request)?;
+        let token = self.make_token(&row)?;
+        let row = match self.bind_first(&row, recipient) {
+            Ok(row) => row,
+            // Another start or a stop came first.
+            Err(error) if was_overtaken(&error) => {
+                let attempt = self.row(attempt_id)?.attempt();
+                return Ok(Started { attempt, streams: None });
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let order = self.order(&row, &request, token, recipient)?;
+        let answer = self.spawn(&row, &order, Instant::now() + request.timeouts.start())?;
+        self.conclude(&row, answer, recipient)
+    }
+
+    /// Asks again whether each grant holds: the host may admit less by now.
+    fn check_grants(&self, row: &Row, request: &LaunchRequest) -> Result<(), Refusal> {
+        let Err(refusal) = admit(&request.resources, &self.snapshot()) else { return Ok(()) };
+        let refused = [Draft::new(EvidenceKind::GrantRefused, refusal.to_string())];
+        match self.record_on(row, &refused, &Fields::default(), Durability::Normal) {
+            Ok(_) => Err(refusal),
+            Err(error) if was_overtaken(&error) => Err(refusal),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn make_token(&self, row: &Row) -> Result<Token, Refusal> {
+        let mut bytes = [0; TOKEN_BYTES];
+        getrandom::fill(&mut bytes)
+            .map_err(|_| Refusal::new(Code::Internal, "the system gave no random bytes"))?;
+        let fresh = Secret::new(bytes.to_vec());
+        let recorded = self.inner.store.authority(&row.attempt_id, &fresh)?;
+        Token::from_secret(recorded)
+            .ok_or_else(|| Refusal::new(Code::Storage, "the recorded control token is malformed"))
+    }
+
+    fn bind_first(&self, row: &Row, recipient: &RecipientId) -> Result<Row, RecordError> {
+        let generation = row.attachment.generation.next();
+        let bound = [Draft::new(EvidenceKind::Attach, format!("generation {generation}"))];
+        let fields = Fields {
+            attachment: Some(Attachment { generation, recipient: Some(recipient.clone()) }),
+            ..Fields::default()
+        };
+        self.record_on(row, &bound, &fields, Durability::Normal)
+    }
+
+    fn order(
+        &self,
+        row: &Row,
+        request: &LaunchRequest,
+        control_token: Token,
+        recipient: &RecipientId,
+    ) -> Result<Order, Refusal> {
+        let snapshot = self.snapshot();
+        let malformed = |what| Refusal::new(Code::Storage, format!("the recorded {what} is malformed"));
+        let home_key = row.home_key.as_deref().and_then(|key| Id::parse(key).ok());
+        let host = ProcessIdentity::this_process()
+            .map_err(|error| unavailable(format!("the host's identity: {error}")))?;
+        let passed = snapshot.environment().iter();
+        let passed = passed.map(|(name, value)| (name.clone(), Secret::new(value.clone().into())));
+        Ok(Order::Launch(Box::new(LaunchOrder {
+            attempt_id: row.attempt_id.clone(),
+            owner_id: row.owner_id.clone(),
+            root: self.inner.root_path.clone(),
+            store: StoreLocation {
+                database: self.inner.paths.database.clone(),
+                lock: self.inner.paths.lock.clone(),
+            },
+            home_key: home_key.ok_or_else(|| malformed("home"))?,
+            tmp_base: self.inner.temporary_base.clone(),
+            control_token,
+            search_path: snapshot.search_path().to_owned(),
+            environment: Environment(passed.collect()),
+            host,
+            generation: row.attachment.generation,
+            recipient: recipient.clone(),
+            start_ms: request.timeouts.start_ms,
+        })))
+    }
+
+    /// Spawns the runner, hands its order over and waits for its answer.
+    fn spawn(&self, row: &Row, order: &Order, deadline: Instant) -> Result<Answer, Refusal> {
+        let internal = |_| Refusal::new(Code::Internal, "the order does not fit its bounds");
+        let order = order.to_frame().map_err(internal)?;
+        let (ours, theirs) = pair().map_err(|error| unavailable(error.to_string()))?;
+        let stream = Stream::adopt(ours).map_err(|error| unavailable(error.to_string()))?;
+        let mut port = Link::new(stream, LinkKind::HostPort);
+        let runner = spawn_runner(self.inner.runner.program(), [RUNNER_ARGUMENT], theirs)
+            .map_err(not_started)?;
+        let pidfd = runner.pidfd().try_clone_to_owned();
+        let weak = Arc::downgrade(&self.inner);
+        let held = self.inner.warden.take(&row.attempt_id, runner, || {
+            Box::new(move |ended| {
+                if let Some(inner) = weak.upgrade() {
+                    Self { inner }.look_after(ended);
+                }
+            })
+        });
+        if let Err((mut runner, _)) = held {
+            drop(port);
+            // Without an order it ends at once.
+            runner.wait().ok();
+            return Err(unavailable("the runner could not be watched"));
+        }
+        let answer = open(&mut port, &Hello::host_port(), deadline)
+            .map_err(|error| match error {
+                placement_transport::HelloError::Link(error) => error,
+                placement_transport::HelloError::Peer(_)
+                | placement_transport::HelloError::Message(_)
+                | placement_transport::HelloError::Refused(_)
+                | placement_transport::HelloError::Silent(_) => LinkError::Closed,
+            })
+            .and_then(|_| port.call(order, deadline));
+        Ok(match answer {
+            Ok(frame) => match OrderReply::from_frame(&frame) {
+                Ok(OrderReply::Started { attempt_id }) if attempt_id == row.attempt_id => {
+                    Answer::Started
+                }
+                Ok(OrderReply::Refused(refusal)) => Answer::Refused(refusal),
+                Ok(OrderReply::Started { .. } | OrderReply::Probed(_)) | Err(_) => Answer::Late,
+            },
+            Err(LinkError::Deadline) => Answer::Late,
+            Err(LinkError::Closed | LinkError::Broken { .. } | LinkError::Protocol(_)) => {
+                gone_or_late(pidfd.ok(), deadline)
+            }
+        })
+    }
+
+    fn conclude(
+        &self,
+        row: &Row,
+        answer: Answer,
+        recipient: &RecipientId,
+    ) -> Result<Started, Refusal> {
+        let attempt_id = &row.attempt_id;
+        let generation = row.attachment.generation;
+        match answer {
+            Answer::Started | Answer::Late => {
+                let streams = Streams::of_start(self, attempt_id, recipient, generation);
+                Ok(Started { attempt: self.row(attempt_id)?.attempt(), streams: Some(streams) })
+            }
+            Answer::Refused(refusal) => Err(refusal),
+            Answer::Gone => self.conclude_without_runner(attempt_id, recipient, generation),
+        }
+    }
+
+    /// The runner ended without an answer: what it committed says how far it came.
+    fn conclude_without_runner(
+        &self,
+        attempt_id: &AttemptId,
+        recipient: &RecipientId,
+        generation: Generation,
+    ) -> Result<Started, Refusal> {
+        let row = self.row(attempt_id)?;
+        if row.state.execution == ExecutionState::Intended {
+            return Err(unavailable("the runner ended before it claimed the attempt"));
+        }
+        let settled = self.reconcile_row(row)?;
+        match settled.state.execution {
+            ExecutionState::Exited if settled.child == placement_store::ChildIdentity::None => {
+                Err(unavailable("the runner ended before the child was made")
+                    .with_hint("launch it again under another key"))
+            }
+            ExecutionState::Exited => {
+                let streams = Streams::of_start(self, attempt_id, recipient, generation);
+                Ok(Started { attempt: settled.attempt(), streams: Some(streams) })
+            }
+            ExecutionState::Intended => Err(conflict("the attempt was not claimed")),
+            ExecutionState::Starting
+            | ExecutionState::Running
+            | ExecutionState::Stopping
+            | ExecutionState::Uncertain => self.leave_uncertain(&settled),
+        }
+    }
+
+    fn leave_uncertain(&self, row: &Row) -> Result<Started, Refusal> {
+        let message = "the runner ended before it acknowledged the start";
+        if row.state.execution.is_live() {
+            let ended = [Draft::new(EvidenceKind::RunnerExited, message)];
+            match self.record_on(row, &ended, &Fields::default(), Durability::Normal) {
+                Ok(_) => {}
+                Err(error) if was_overtaken(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Refusal::new(Code::Uncertain, message))
+    }
+}
+
+/// A closed port is told from the end of the runner, which alone proves something.
+fn gone_or_late(pidfd: Option<OwnedFd>, deadline: Instant) -> Answer {
+    match pidfd {
+        Some(pidfd) if wait_readable(pidfd.as_fd(), Some(deadline)) => Answer::Gone,
+        Some(_) | None => Answer::Late,
+    }
+}

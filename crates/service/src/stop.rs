@@ -1,0 +1,269 @@
+//! Ending an attempt, by its runner where one lives and without one where it is proven gone.
+
+use crate::Service;
+use crate::control::NoAnswer;
+use crate::service::was_overtaken;
+use crate::limits::{LOOK, STOP_RECORDED};
+use crate::reconcile::{leader_seen, recorded_leaf};
+use crate::refusal::unavailable;
+use crate::survivors;
+use crate::tree::end_leaf;
+use crate::verdict::{LeaderSeen, RunnerSeen};
+use crate::wait::wait_readable;
+use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Refusal};
+use placement_identity::{Presence, Signal, Verified};
+use placement_process::{GroupSignalError, signal_group_through_pidfd};
+use placement_protocol::{Stop, StopMode};
+use placement_store::{ChildIdentity, Draft, Durability, Fields, Row};
+use std::time::Instant;
+
+/// How often a stop that was overtaken by somebody else's commit begins again.
+const ROUNDS_MAX: usize = 8;
+
+/// What a stop does with an attempt whose state is uncertain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfUncertain {
+    /// Nothing.
+    Leave,
+    /// It ends whatever of the attempt is found.
+    EndSurvivors,
+}
+
+impl Service {
+    /// Asks for the end of an attempt; a second, forced stop overtakes the grace of the first.
+    ///
+    /// An intent is completed at once and durably. A live attempt is stopped by its runner, which
+    /// records it; without a runner the leader is signalled through a handle that was compared
+    /// first, never by a number. Returns what is recorded then, which may still be the state before.
+    ///
+    /// # Errors
+    /// NOT_FOUND; UNAVAILABLE where a living runner does not answer and nothing could be signalled;
+    /// STORAGE.
+    pub fn stop(
+        &self,
+        attempt_id: &AttemptId,
+        mode: StopMode,
+        if_uncertain: IfUncertain,
+    ) -> Result<Attempt, Refusal> {
+        for _ in 0..ROUNDS_MAX {
+            let row = self.row(attempt_id)?;
+            let done = match row.state.execution {
+                ExecutionState::Intended => self.stop_before_start(&row)?,
+                ExecutionState::Starting | ExecutionState::Running | ExecutionState::Stopping => {
+                    self.stop_live(&row, mode)?
+                }
+                ExecutionState::Exited => Some(self.stop_leftovers(row, mode)?),
+                ExecutionState::Uncertain => match if_uncertain {
+                    IfUncertain::Leave => Some(row),
+                    IfUncertain::EndSurvivors => Some(self.end_survivors(row)?),
+                },
+            };
+            if let Some(row) = done {
+                return Ok(row.attempt());
+            }
+        }
+        Ok(self.row(attempt_id)?.attempt())
+    }
+
+    fn stop_before_start(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        let detail = "no runner had claimed it";
+        let stopped = [Draft::new(EvidenceKind::StopBeforeStart, detail)];
+        self.commit(row, &stopped, Durability::Durable)
+    }
+
+    fn stop_live(&self, row: &Row, mode: StopMode) -> Result<Option<Row>, Refusal> {
+        let stop = Stop { mode, grace_ms: None };
+        match self.ask_stop(row, stop) {
+            Ok(reply) if reply.accepted => return Ok(Some(self.await_record(row)?)),
+            Ok(_) | Err(NoAnswer::NotConnected | NoAnswer::Silent | NoAnswer::Refused(_)) => {}
+        }
+        match self.runner_seen(row) {
+            RunnerSeen::Gone => self.stop_without_runner(row, mode),
+            RunnerSeen::Alive | RunnerSeen::Unknown if row.child == ChildIdentity::None => {
+                self.stop_before_child(row, stop)
+            }
+            RunnerSeen::Alive => match self.signal_leader(row, mode)? {
+                Signalled::Yes(row) => Ok(Some(row)),
+                Signalled::Overtaken => Ok(None),
+                // Never uncertain while the runner may live.
+                Signalled::No(_) => Err(unavailable("the runner lives and does not answer")),
+            },
+            RunnerSeen::Unknown => match self.signal_leader(row, mode)? {
+                Signalled::Yes(row) => Ok(Some(row)),
+                Signalled::Overtaken => Ok(None),
+                Signalled::No(why) => self.unproven(row, why),
+            },
+        }
+    }
+
+    /// Waits shortly for the runner's commit, so that a reply mostly says that it is stopping.
+    fn await_record(&self, before: &Row) -> Result<Row, Refusal> {
+        let deadline = Instant::now() + STOP_RECORDED;
+        loop {
+            let row = self.look(&before.attempt_id)?;
+            let recorded = row.evidence_count > before.evidence_count
+                || before.state.execution == ExecutionState::Stopping;
+            if recorded || Instant::now() >= deadline {
+                return Ok(row);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Commits the stop where the runner has no socket yet, so that it creates no child, and waits
+    /// within the start budget for its socket or its end.
+    fn stop_before_child(&self, row: &Row, stop: Stop) -> Result<Option<Row>, Refusal> {
+        let budget = row.request()?.timeouts.start();
+        if row.state.execution == ExecutionState::Starting {
+            let detail = format!("{}, before the runner answered", label(stop.mode));
+            let asked = [Draft::new(EvidenceKind::StopRequested, detail)];
+            if self.commit(row, &asked, Durability::Normal)?.is_none() {
+                return Ok(None);
+            }
+        }
+        let deadline = Instant::now() + budget;
+        loop {
+            let row = self.look(&row.attempt_id)?;
+            if !row.state.execution.is_live() {
+                return Ok(Some(row));
+            }
+            // A child may have been made before the stop was committed.
+            if self.ask_stop(&row, stop).is_ok_and(|reply| reply.accepted) {
+                return Ok(Some(row));
+            }
+            if self.runner_seen(&row) == RunnerSeen::Gone {
+                return Ok(Some(self.reconcile_row(row)?));
+            }
+            if Instant::now() >= deadline {
+                return Ok(Some(row));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn stop_without_runner(&self, row: &Row, mode: StopMode) -> Result<Option<Row>, Refusal> {
+        if leader_seen(row) != LeaderSeen::Present {
+            return Ok(Some(self.reconcile_row(row.clone())?));
+        }
+        if row.leaf.is_some() {
+            let detail = format!("{}, without a runner: the cgroup is killed", label(mode));
+            let asked = [Draft::new(EvidenceKind::StopRequested, detail)];
+            let Some(row) = self.commit(row, &asked, Durability::Normal)? else { return Ok(None) };
+            return Ok(Some(self.reconcile_row(row)?));
+        }
+        match self.signal_leader(row, mode)? {
+            Signalled::Yes(row) => Ok(Some(self.reconcile_row(row)?)),
+            Signalled::Overtaken => Ok(None),
+            Signalled::No(why) => self.unproven(row, why),
+        }
+    }
+
+    /// Signals the group of a leader that was compared first, and records that.
+    fn signal_leader(&self, row: &Row, mode: StopMode) -> Result<Signalled, Refusal> {
+        let ChildIdentity::Complete(child) = &row.child else {
+            return Ok(Signalled::No("no identity is recorded"));
+        };
+        let verified = match child.observe() {
+            Presence::Present(verified) => verified,
+            Presence::Absent(proof) => return Ok(Signalled::No(proof.because())),
+            Presence::Unknown(why) => return Ok(Signalled::No(why.because())),
+        };
+        let signal = match mode {
+            StopMode::Cooperative => Signal::Term,
+            StopMode::Forced => Signal::Kill,
+        };
+        let reached = match signal_group(&verified, signal) {
+            Ok(reached) => reached,
+            Err(why) => return Ok(Signalled::No(why)),
+        };
+        if mode == StopMode::Forced {
+            // So that a reconcile right after it sees the end.
+            wait_readable(verified.pidfd(), Some(Instant::now() + STOP_RECORDED));
+        }
+        let sent = [Draft::new(EvidenceKind::SignalGroup, format!("{signal} to {reached}"))];
+        Ok(match self.commit(row, &sent, Durability::Normal)? {
+            Some(row) => Signalled::Yes(row),
+            None => Signalled::Overtaken,
+        })
+    }
+
+    /// The exit is settled; what is left of the tree is the runner's to end, or the leaf's.
+    fn stop_leftovers(&self, row: Row, mode: StopMode) -> Result<Row, Refusal> {
+        let unfinished = row.runner.as_ref().is_some_and(|runner| !runner.finished);
+        if row.tree_gone_by.is_some() || !unfinished {
+            return Ok(row);
+        }
+        match self.ask_stop(&row, Stop { mode, grace_ms: None }) {
+            Ok(_) => self.await_record(&row),
+            Err(_) if self.runner_seen(&row) == RunnerSeen::Gone => self.reconcile_row(row),
+            Err(_) => Err(unavailable("the runner lives and does not answer")),
+        }
+    }
+
+    /// Ends whatever of an uncertain attempt is found: by its runner, its leaf, or its marker.
+    fn end_survivors(&self, row: Row) -> Result<Row, Refusal> {
+        let forced = Stop { mode: StopMode::Forced, grace_ms: None };
+        if self.ask_stop(&row, forced).is_ok_and(|reply| reply.accepted) {
+            return self.await_record(&row);
+        }
+        if let Some(leaf) = recorded_leaf(&row) {
+            // What it came to is looked at again by the reconcile.
+            drop(end_leaf(&leaf));
+        }
+        let scan = self.find_survivors(&row);
+        let killed = survivors::kill(&scan);
+        if killed > 0 {
+            let detail = format!("{killed} by the attempt's marker; {}", survivors::phrase(&scan));
+            let sent = [Draft::new(EvidenceKind::SignalKill, detail)];
+            self.commit(&row, &sent, Durability::Normal)?;
+        }
+        let row = self.row(&row.attempt_id)?;
+        self.reconcile_row(row)
+    }
+
+    fn unproven(&self, row: &Row, why: &str) -> Result<Option<Row>, Refusal> {
+        let unproven = [Draft::new(EvidenceKind::StopUnproven, why)];
+        self.commit(row, &unproven, Durability::Normal)
+    }
+
+    /// Records rows; nothing where somebody else has changed the attempt meanwhile.
+    pub(crate) fn commit(
+        &self,
+        row: &Row,
+        rows: &[Draft],
+        durability: Durability,
+    ) -> Result<Option<Row>, Refusal> {
+        match self.record_on(row, rows, &Fields::default(), durability) {
+            Ok(row) => Ok(Some(row)),
+            Err(error) if was_overtaken(&error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+enum Signalled {
+    Yes(Row),
+    /// Nothing was reached, and why.
+    No(&'static str),
+    Overtaken,
+}
+
+/// Signals the group through the leader's handle, or the leader alone where the kernel cannot.
+fn signal_group(leader: &Verified, signal: Signal) -> Result<&'static str, &'static str> {
+    match signal_group_through_pidfd(leader.pidfd(), signal) {
+        Ok(()) => Ok("the group"),
+        Err(GroupSignalError::Unsupported) => leader
+            .signal(signal)
+            .map(|()| "the leader alone")
+            .map_err(|_| "the leader could not be signalled"),
+        Err(GroupSignalError::Gone) => Err("the group is gone"),
+        Err(GroupSignalError::Refused(_)) => Err("the kernel refused the signal"),
+    }
+}
+
+fn label(mode: StopMode) -> &'static str {
+    match mode {
+        StopMode::Cooperative => "cooperative",
+        StopMode::Forced => "forced",
+    }
+}

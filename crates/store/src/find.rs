@@ -1,0 +1,210 @@
+//! Looking attempts up.
+
+use crate::error::StoreError;
+use crate::limits::LIST_MAX;
+use crate::row::{Row, decode};
+use crate::sql::{column, failed};
+use crate::write::{Durability, Store};
+use placement_contract::{AttemptId, IdempotencyKey, OwnerId};
+use rusqlite::{Transaction, params};
+
+/// Which attempts are listed, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selection {
+    /// Every one, the newest first.
+    All,
+    /// Starting, running and stopping ones, the longest unobserved first.
+    Live,
+    /// Live and uncertain ones, the longest unobserved first: what a reconcile may settle.
+    Unsettled,
+    /// Exited ones whose cleanup is not complete, the longest unobserved first.
+    Uncleaned,
+}
+
+/// The attempts that were found, and those whose rows cannot be read.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The attempts, in the order of the selection.
+    pub rows: Vec<Row>,
+    /// Rows that cannot be read; they keep no other attempt from being listed.
+    pub corrupt: Vec<CorruptRow>,
+}
+
+/// A row that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CorruptRow {
+    /// What stands in the place of the attempt's id.
+    pub attempt_id: String,
+    /// The column.
+    pub column: &'static str,
+}
+
+impl Selection {
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::All => "TRUE",
+            Self::Live => "execution_state IN ('starting', 'running', 'stopping')",
+            Self::Unsettled => {
+                "execution_state IN ('starting', 'running', 'stopping', 'uncertain')"
+            }
+            Self::Uncleaned => "execution_state = 'exited' AND cleanup_state <> 'complete'",
+        }
+    }
+
+    const fn order(self) -> &'static str {
+        match self {
+            Self::All => "created_at DESC, attempt_id",
+            Self::Live | Self::Unsettled | Self::Uncleaned => "last_observed_at, attempt_id",
+        }
+    }
+}
+
+impl Store {
+    /// Finds an attempt of an owner. A foreign attempt and an unknown one look the same.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where its row is malformed.
+    pub fn find(&self, owner: &OwnerId, attempt_id: &AttemptId) -> Result<Option<Row>, StoreError> {
+        Ok(self.find_any(attempt_id)?.filter(|row| row.owner_id == *owner))
+    }
+
+    /// Finds an attempt whoever owns it; for the runner that was handed it and for sweeps.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where its row is malformed.
+    pub fn find_any(&self, attempt_id: &AttemptId) -> Result<Option<Row>, StoreError> {
+        self.read(|transaction| load(transaction, attempt_id))
+    }
+
+    /// Finds the attempt that an owner launched under a key.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where its row is malformed.
+    pub fn find_by_key(
+        &self,
+        owner: &OwnerId,
+        key: &IdempotencyKey,
+    ) -> Result<Option<Row>, StoreError> {
+        self.read(|transaction| load_by_key(transaction, owner, key))
+    }
+
+    /// Lists attempts, of one owner or of all; at most `limit` and at most 10 000.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read. A malformed row is listed as such.
+    pub fn list(
+        &self,
+        owner: Option<&OwnerId>,
+        selection: Selection,
+        limit: u32,
+    ) -> Result<Listing, StoreError> {
+        let sql = format!(
+            "SELECT * FROM placement_attempts WHERE {} AND (?1 IS NULL OR owner_id = ?1)
+             ORDER BY {} LIMIT ?2",
+            selection.condition(),
+            selection.order()
+        );
+        self.read(|transaction| {
+            let mut statement =
+                transaction.prepare_cached(&sql).map_err(failed("list attempts"))?;
+            let mut found = statement
+                .query(params![owner.map(OwnerId::as_str), limit.min(LIST_MAX)])
+                .map_err(failed("list attempts"))?;
+            let mut listing = Listing::default();
+            while let Some(row) = found.next().map_err(failed("list attempts"))? {
+                match decode(row) {
+                    Ok(row) => listing.rows.push(row),
+                    Err(StoreError::Corrupt { column: name }) => listing.corrupt.push(CorruptRow {
+                        attempt_id: column(row, "attempt_id").unwrap_or_default(),
+                        column: name,
+                    }),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(listing)
+        })
+    }
+
+    /// Counts attempts, of one owner or of all.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub fn count(&self, owner: Option<&OwnerId>, selection: Selection) -> Result<u64, StoreError> {
+        let sql = format!(
+            "SELECT count(*) FROM placement_attempts
+             WHERE {} AND (?1 IS NULL OR owner_id = ?1)",
+            selection.condition()
+        );
+        self.read(|transaction| {
+            let count: i64 = transaction
+                .query_row(&sql, [owner.map(OwnerId::as_str)], |row| row.get(0))
+                .map_err(failed("count attempts"))?;
+            u64::try_from(count).map_err(|_| StoreError::Corrupt { column: "count" })
+        })
+    }
+
+    /// Notes that an attempt was observed once more and nothing changed; adds no evidence.
+    ///
+    /// Returns whether there is such an attempt.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be written.
+    pub fn touch_observed(&self, attempt_id: &AttemptId) -> Result<bool, StoreError> {
+        self.write(Durability::Normal, |transaction| {
+            let changed = transaction
+                .execute(
+                    "UPDATE placement_attempts SET last_observed_at = ?1 WHERE attempt_id = ?2",
+                    [self.now().as_str(), attempt_id.as_str()],
+                )
+                .map_err(failed("note an observation"))?;
+            Ok(changed == 1)
+        })
+    }
+}
+
+pub(crate) fn load(
+    transaction: &Transaction<'_>,
+    attempt_id: &AttemptId,
+) -> Result<Option<Row>, StoreError> {
+    one(
+        transaction,
+        "SELECT * FROM placement_attempts WHERE attempt_id = ?1",
+        &[attempt_id.as_str()],
+    )
+}
+
+pub(crate) fn exists(
+    transaction: &Transaction<'_>,
+    attempt_id: &AttemptId,
+) -> Result<bool, StoreError> {
+    transaction
+        .query_row(
+            "SELECT EXISTS (SELECT 1 FROM placement_attempts WHERE attempt_id = ?1)",
+            [attempt_id.as_str()],
+            |row| row.get(0),
+        )
+        .map_err(failed("look for the attempt"))
+}
+
+pub(crate) fn load_by_key(
+    transaction: &Transaction<'_>,
+    owner: &OwnerId,
+    key: &IdempotencyKey,
+) -> Result<Option<Row>, StoreError> {
+    one(
+        transaction,
+        "SELECT * FROM placement_attempts WHERE owner_id = ?1 AND idempotency_key = ?2",
+        &[owner.as_str(), key.as_str()],
+    )
+}
+
+fn one(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    values: &[&str],
+) -> Result<Option<Row>, StoreError> {
+    let mut statement = transaction.prepare_cached(sql).map_err(failed("read an attempt"))?;
+    let mut found =
+        statement.query(rusqlite::params_from_iter(values)).map_err(failed("read an attempt"))?;
+    found.next().map_err(failed("read an attempt"))?.map(decode).transpose()
+}

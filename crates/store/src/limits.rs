@@ -1,0 +1,32 @@
+//! The bounds of this crate, each with its unit and its reason.
+
+use std::time::Duration;
+
+/// How long a writer waits for the store: 64 writers at once waited at most 0.2 s when tried.
+pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// How long an opening host waits for another one that migrates.
+pub(crate) const MIGRATE_WAIT: Duration = Duration::from_secs(30);
+
+/// Shortest time between two tries of the lock: long enough to let its holder run.
+pub(crate) const LOCK_TRY_MIN: Duration = Duration::from_micros(300);
+
+/// How much longer a try may wait; writers that wait apart do not starve each other.
+pub(crate) const LOCK_TRY_SPREAD_US: u64 = 700;
+
+/// Size of the write-ahead log, in bytes, above which it is taken into the database.
+pub(crate) const WAL_BYTES_MAX: u32 = 4 * 1024 * 1024;
+
+/// Most rows of evidence in one transaction; a whole exit record fits.
+pub(crate) const ROWS_PER_CHANGE_MAX: usize = 256;
+
+/// Largest exit record, in bytes: its rows with their details and JSON escapes.
+pub(crate) const EXIT_RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Most attempts in one listing; a sweep takes them in turns.
+pub(crate) const LIST_MAX: u32 = 10_000;
+
+/// Shortest and longest control token, in bytes.
+pub(crate) const TOKEN_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
+
+const _: () = assert!(MIGRATE_WAIT.as_millis() > LOCK_WAIT.as_millis());

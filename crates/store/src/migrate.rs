@@ -1,0 +1,172 @@
+//! Bringing a store to this version's schema, under its lock.
+
+use crate::open::OpenError;
+use rusqlite::{Connection, OptionalExtension as _};
+
+/// The schema that this version reads and writes: the number of the last migration.
+pub const SCHEMA: u32 = 1;
+
+const HISTORY: &str = "placement_schema_migrations";
+
+mod embedded {
+    refinery::embed_migrations!("migrations");
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// No table at all, or a migration that did not end.
+    Nothing,
+    /// The tables of another program.
+    Foreign,
+    /// A store.
+    Store(Binding),
+}
+
+/// Which store this is and where it belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Binding {
+    /// The last migration.
+    pub(crate) schema: u32,
+    /// The machine, where it has an id.
+    pub(crate) machine_id: Option<String>,
+    /// The boot in which it was created; empty until it is bound.
+    pub(crate) created_boot: String,
+}
+
+/// Looks what a file holds, without changing it.
+pub(crate) fn content(connection: &Connection) -> Result<Content, OpenError> {
+    let count =
+        |sql: &str| -> rusqlite::Result<u32> { connection.query_row(sql, [], |r| r.get(0)) };
+    let ours = "SELECT count(*) FROM sqlite_schema WHERE name = 'placement_store_binding'";
+    let theirs = "SELECT count(*) FROM sqlite_schema
+        WHERE name NOT GLOB 'placement_*' AND name NOT GLOB 'sqlite_*'";
+    if count(theirs).map_err(OpenError::sql("read the schema"))? > 0 {
+        return Ok(Content::Foreign);
+    }
+    if count(ours).map_err(OpenError::sql("read the schema"))? == 0 {
+        return Ok(Content::Nothing);
+    }
+    let binding = connection
+        .query_row(
+            "SELECT schema, machine_id, created_boot FROM placement_store_binding",
+            [],
+            |row| {
+                Ok(Binding {
+                    schema: row.get(0)?,
+                    machine_id: row.get(1)?,
+                    created_boot: row.get(2)?,
+                })
+            },
+        )
+        .optional()
+        .map_err(OpenError::sql("read the binding"))?;
+    binding.map_or(Err(OpenError::Malformed), |binding| Ok(Content::Store(binding)))
+}
+
+/// Applies the missing migrations. The caller holds the lock: without it, several processes that
+/// open one new store fail each other.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    check_history(connection)?;
+    let mut runner = embedded::migrations::runner();
+    runner.set_migration_table_name(HISTORY);
+    runner.run(connection).map_err(|source| OpenError::Migration(Box::new(source)))?;
+    Ok(())
+}
+
+/// Refuses a history that was edited by hand: the migration library panics on it.
+fn check_history(connection: &Connection) -> Result<(), OpenError> {
+    let failed = || OpenError::sql("read the migration history");
+    let present: u32 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema WHERE name = ?1", [HISTORY], |r| r.get(0))
+        .map_err(failed())?;
+    if present == 0 {
+        return Ok(());
+    }
+    let sound: rusqlite::Result<Vec<bool>> = connection
+        .prepare("SELECT version, name, applied_on, checksum FROM placement_schema_migrations")
+        .and_then(|mut statement| {
+            statement
+                .query_map([], |row| {
+                    let version = row.get::<_, i32>(0);
+                    let name = row.get::<_, String>(1);
+                    let applied_on = row.get::<_, String>(2).is_ok_and(|text| is_rfc3339(&text));
+                    let checksum = row.get::<_, String>(3).is_ok_and(|t| t.parse::<u64>().is_ok());
+                    Ok(version.is_ok() && name.is_ok() && applied_on && checksum)
+                })?
+                .collect()
+        });
+    match sound {
+        Ok(rows) if rows.iter().all(|sound| *sound) => Ok(()),
+        Ok(_) => Err(OpenError::Malformed),
+        Err(source) => Err(failed()(source)),
+    }
+}
+
+/// Checks the form that the migration library writes, such as `2026-11-30T10:02:11.204817Z`.
+fn is_rfc3339(text: &str) -> bool {
+    let Some((seconds, fraction)) =
+        text.strip_suffix('Z').and_then(|text| text.split_at_checked(19))
+    else {
+        return false;
+    };
+    let fraction_fits = fraction.is_empty()
+        || (fraction.len() <= 10
+            && fraction.strip_prefix('.').is_some_and(|digits| {
+                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+            }));
+    let whole = format!("{seconds}.000Z");
+    fraction_fits && placement_contract::Timestamp::parse(&whole).is_some()
+}
+
+/// Tells by SQLite's error that a file is no database.
+pub(crate) fn is_not_a_database(source: &rusqlite::Error) -> bool {
+    matches!(
+        source.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_is_the_last_migration() {
+        let last = embedded::migrations::runner()
+            .get_migrations()
+            .iter()
+            .map(refinery::Migration::version)
+            .max();
+        assert_eq!(last.map(|version| u32::try_from(version).unwrap()), Some(SCHEMA));
+    }
+
+    #[test]
+    fn the_migrations_leave_the_schema_behind() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        assert_eq!(content(&connection).unwrap(), Content::Nothing);
+        migrate(&mut connection).unwrap();
+        let Content::Store(binding) = content(&connection).unwrap() else { panic!("no store") };
+        assert_eq!((binding.schema, binding.created_boot.as_str()), (SCHEMA, ""));
+        migrate(&mut connection).unwrap();
+    }
+
+    #[test]
+    fn an_edited_history_is_refused_and_does_not_panic() {
+        for (column, value) in [("checksum", "x"), ("applied_on", "yesterday"), ("applied_on", "")]
+        {
+            let mut connection = Connection::open_in_memory().unwrap();
+            migrate(&mut connection).unwrap();
+            let sql = format!("UPDATE {HISTORY} SET {column} = ?1");
+            connection.execute(&sql, [value]).unwrap();
+            assert!(matches!(migrate(&mut connection), Err(OpenError::Malformed)), "{column}");
+        }
+    }
+
+    #[test]
+    fn another_programs_tables_are_told_apart() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE recipes (name TEXT)").unwrap();
+        assert_eq!(content(&connection).unwrap(), Content::Foreign);
+    }
+}

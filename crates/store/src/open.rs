@@ -1,0 +1,308 @@
+//! Opening a store: who creates, who migrates, and what is refused.
+
+use crate::limits::{LOCK_WAIT, MIGRATE_WAIT, WAL_BYTES_MAX};
+use crate::lock::{LockError, LockFile};
+use crate::migrate::{self, Binding, Content, SCHEMA, is_not_a_database};
+use crate::sql::SqlError;
+use crate::write::Store;
+use camino::{Utf8Path, Utf8PathBuf};
+use placement_contract::{Clock, Code, Refusal};
+use placement_identity::MachineError;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Where a store lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorePaths {
+    /// The database.
+    pub database: Utf8PathBuf,
+    /// The lock that every writer takes.
+    pub lock: Utf8PathBuf,
+}
+
+impl StorePaths {
+    /// Names the files of the store below a root.
+    pub fn below(root: &Utf8Path) -> Self {
+        Self { database: root.join("placement.db"), lock: root.join("placement.lock") }
+    }
+}
+
+/// What an opening process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A host: creates the store, migrates it and takes its log in.
+    Service,
+    /// A runner: finds the store as its host left it.
+    Runner,
+}
+
+/// A store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no store, and a runner makes none.
+    #[error("there is no store")]
+    Missing,
+    /// The path names something that is not a file.
+    #[error("the store is not a file")]
+    NotAFile,
+    /// The file is not a database, or a damaged one.
+    #[error("the file of the store is not a database")]
+    NotADatabase,
+    /// The database is another program's.
+    #[error("the database belongs to another program")]
+    Foreign,
+    /// The store does not say which one it is.
+    #[error("the binding or the migration history of the store is malformed")]
+    Malformed,
+    /// The file cannot be written by this process.
+    #[error("the store cannot be written")]
+    ReadOnly,
+    /// A newer version has migrated the store.
+    #[error("the store has schema {found} and this version knows {known}")]
+    Newer {
+        /// The schema that was found.
+        found: u32,
+        /// The newest schema that is known.
+        known: u32,
+    },
+    /// A runner found a store that no host has migrated.
+    #[error("the store was not migrated to schema {known}")]
+    NotMigrated {
+        /// The schema that is needed.
+        known: u32,
+    },
+    /// The store was created on another machine.
+    #[error("the store belongs to another machine")]
+    OtherMachine,
+    /// The boot id of this machine cannot be read.
+    #[error("the boot id of this machine cannot be read")]
+    Boot(#[source] MachineError),
+    /// Another host held the store past the deadline.
+    #[error("the store is busy")]
+    Busy,
+    /// A file of the store could not be made or asked for.
+    #[error("the {role} of the store cannot be {operation}")]
+    Io {
+        /// The file.
+        role: &'static str,
+        /// What was tried.
+        operation: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A migration failed.
+    #[error("the store cannot be migrated")]
+    Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// SQLite failed.
+    #[error("the store failed to {operation}")]
+    Sql {
+        /// What was tried.
+        operation: &'static str,
+        /// What SQLite said.
+        source: SqlError,
+    },
+}
+
+impl OpenError {
+    pub(crate) fn sql(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| match source.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                Self::Busy
+            }
+            Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly,
+            Some(_) | None if is_not_a_database(&source) => Self::NotADatabase,
+            Some(_) | None => Self::Sql { operation, source: SqlError::new(source) },
+        }
+    }
+}
+
+impl From<OpenError> for Refusal {
+    fn from(error: OpenError) -> Self {
+        Self::new(Code::Storage, error.to_string())
+    }
+}
+
+impl Store {
+    /// Opens a store; a host creates and migrates it where that is due.
+    ///
+    /// The file is made private (0600). Creating, migrating and binding to the machine happen under
+    /// the store's lock, within 30 seconds; opening a store that is ready takes no lock.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what stands against it; nothing that was there is changed then.
+    pub fn open(paths: &StorePaths, role: Role, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let boot_id = placement_identity::boot_id().map_err(OpenError::Boot)?;
+        let machine_id = placement_identity::machine_id();
+        let here = Here { machine_id, boot_id };
+        let present = is_present(&paths.database)?;
+        if role == Role::Runner && !present {
+            return Err(OpenError::Missing);
+        }
+        let lock = LockFile::open(&paths.lock).map_err(|source| OpenError::Io {
+            role: "lock",
+            operation: "opened",
+            source,
+        })?;
+        let ready = if present { ready(&paths.database, &here)? } else { None };
+        let connection = match (ready, role) {
+            (Some(connection), _) => connection,
+            (None, Role::Runner) => return Err(OpenError::NotMigrated { known: SCHEMA }),
+            (None, Role::Service) => prepare(&paths.database, &lock, &here)?,
+        };
+        Ok(Self::new(connection, lock, clock, paths.database.clone()))
+    }
+}
+
+/// The machine and the boot of this process.
+struct Here {
+    machine_id: Option<String>,
+    boot_id: String,
+}
+
+/// Looks by name only: opening the file here and closing it would drop SQLite's locks on it, which
+/// other connections of this process rely on.
+fn is_present(database: &Utf8Path) -> Result<bool, OpenError> {
+    match std::fs::metadata(database) {
+        Ok(metadata) if metadata.is_file() => Ok(true),
+        Ok(_) => Err(OpenError::NotAFile),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(OpenError::Io { role: "database", operation: "looked at", source }),
+    }
+}
+
+/// Connects, and returns the connection if nothing is left to be made.
+fn ready(database: &Utf8Path, here: &Here) -> Result<Option<Connection>, OpenError> {
+    let connection = connect(database)?;
+    match migrate::content(&connection)? {
+        Content::Nothing => Ok(None),
+        Content::Foreign => Err(OpenError::Foreign),
+        Content::Store(binding) if binding.schema > SCHEMA => {
+            Err(OpenError::Newer { found: binding.schema, known: SCHEMA })
+        }
+        Content::Store(binding) => {
+            check_machine(&binding, here)?;
+            let done = binding.schema == SCHEMA
+                && !binding.created_boot.is_empty()
+                && journal_mode(&connection)? == "wal";
+            Ok(done.then_some(connection))
+        }
+    }
+}
+
+/// Creates, migrates and binds, under the lock: of several hosts that open an empty path at once,
+/// one does it and the others find it done.
+fn prepare(database: &Utf8Path, lock: &LockFile, here: &Here) -> Result<Connection, OpenError> {
+    let held = lock.take(Instant::now() + MIGRATE_WAIT).map_err(|error| match error {
+        LockError::Busy => OpenError::Busy,
+        LockError::Failed(source) => OpenError::Io { role: "lock", operation: "taken", source },
+    })?;
+    create(database)?;
+    if let Some(connection) = ready(database, here)? {
+        return Ok(connection);
+    }
+    let mut connection = connect(database)?;
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .map_err(OpenError::sql("switch to a write-ahead log"))?;
+    migrate::migrate(&mut connection)?;
+    connection
+        .execute(
+            "UPDATE placement_store_binding SET machine_id = ?1, created_boot = ?2
+             WHERE created_boot = ''",
+            (&here.machine_id, &here.boot_id),
+        )
+        .map_err(OpenError::sql("bind the store to this machine"))?;
+    drop(held);
+    Ok(connection)
+}
+
+/// Makes the file with its mode, so that it is at no moment open to others. A file that is there is
+/// left alone and not opened.
+fn create(database: &Utf8Path) -> Result<(), OpenError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(database) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(OpenError::Io { role: "database", operation: "created", source }),
+    }
+}
+
+/// Connects to a file that exists, with the settings of every connection.
+fn connect(database: &Utf8Path) -> Result<Connection, OpenError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database.as_std_path(), flags)
+        .map_err(OpenError::sql("open the database"))?;
+    settings(&connection).map_err(OpenError::sql("set up the connection"))?;
+    match connection.is_readonly("main") {
+        Ok(false) => Ok(connection),
+        Ok(true) => Err(OpenError::ReadOnly),
+        Err(source) => Err(OpenError::sql("set up the connection")(source)),
+    }
+}
+
+fn settings(connection: &Connection) -> rusqlite::Result<()> {
+    // First: what follows may meet another process that creates the store.
+    connection.busy_timeout(LOCK_WAIT)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    // A launch never pays for taking the log in: neither at a commit nor at the last close.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A log that was taken in shrinks when it is begun again.
+    connection.pragma_update(None, "journal_size_limit", WAL_BYTES_MAX)?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+fn journal_mode(connection: &Connection) -> Result<String, OpenError> {
+    connection
+        .pragma_query_value(None, "journal_mode", |row| row.get(0))
+        .map_err(OpenError::sql("read the journal mode"))
+}
+
+/// A store without a machine id binds nothing: then each identity says for itself where it is
+/// known. A machine that lost its id is the same one within the boot that created the store.
+fn check_machine(binding: &Binding, here: &Here) -> Result<(), OpenError> {
+    match (&binding.machine_id, &here.machine_id) {
+        (None, _) => Ok(()),
+        (Some(recorded), Some(own)) if recorded == own => Ok(()),
+        (Some(_), None) if binding.created_boot == here.boot_id => Ok(()),
+        (Some(_), _) => Err(OpenError::OtherMachine),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(recorded: Option<&str>, own: Option<&str>, boot: &str) -> bool {
+        let binding = Binding {
+            schema: 1,
+            machine_id: recorded.map(str::to_owned),
+            created_boot: "boot-1".into(),
+        };
+        let here = Here { machine_id: own.map(str::to_owned), boot_id: boot.into() };
+        check_machine(&binding, &here).is_ok()
+    }
+
+    #[test]
+    fn a_store_is_opened_on_its_own_machine() {
+        assert!(check(Some("m"), Some("m"), "boot-2"));
+        assert!(!check(Some("m"), Some("n"), "boot-1"));
+    }
+
+    #[test]
+    fn a_machine_that_lost_its_id_is_known_within_the_boot() {
+        assert!(check(Some("m"), None, "boot-1"));
+        assert!(!check(Some("m"), None, "boot-2"));
+    }
+
+    #[test]
+    fn a_store_without_a_machine_binds_nothing() {
+        assert!(check(None, Some("m"), "boot-2"));
+        assert!(check(None, None, "boot-2"));
+    }
+}

@@ -1,0 +1,14 @@
+//! The store as its callers see it: one file per operation.
+
+#![expect(clippy::unwrap_used, reason = "a test and its helpers fail by it")]
+
+mod authority;
+mod evidence;
+mod exit_record;
+mod intend;
+mod list;
+mod open;
+mod race;
+mod record;
+mod support;
+mod verify;

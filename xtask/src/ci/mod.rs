@@ -1,0 +1,71 @@
+//! `ci`: every check in order, ending at the first failure with the command it ran.
+//!
+//! Run by root, it runs the tests and the fixtures a second time as an ordinary user inside a
+//! delegated cgroup, since most of what placement promises reads differently there.
+
+mod cgroup;
+mod place;
+mod unprivileged;
+
+use crate::command::{Failure, program, run as run_command, shown};
+use crate::workspace::{Workspace, read};
+use camino::Utf8Path;
+use place::Place;
+use std::process::Command;
+
+/// The test command, as README gives it.
+pub(crate) const TEST_COMMAND: &str = "cargo test --workspace";
+
+/// Runs every check.
+pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
+    let place = if is_root()? { Some(Place::prepare(workspace)?) } else { None };
+    let cargo = Cargo { tree: place.as_ref().map_or(&workspace.root, Place::tree), place: &place };
+
+    cargo.step("fmt --check")?;
+    cargo.step("clippy --workspace --all-targets -- -D warnings")?;
+    cargo.step(TEST_COMMAND.strip_prefix("cargo ").expect("the test command is cargo's"))?;
+    step(cargo.command("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
+    cargo.step("xtask floors")?;
+    cargo.step("xtask tidy")?;
+    cargo.step("build --workspace --bins")?;
+    cargo.step("xtask fixture-check")?;
+    match &place {
+        Some(place) => unprivileged::run(&cargo, place)?,
+        None => println!("ci: not root, so the tests above were the unprivileged ones"),
+    }
+    println!("ci: all checks passed");
+    Ok(())
+}
+
+/// Cargo, run in the tree that is checked.
+struct Cargo<'a> {
+    tree: &'a Utf8Path,
+    place: &'a Option<Place>,
+}
+
+impl Cargo<'_> {
+    fn step(&self, arguments: &str) -> Result<(), Failure> {
+        step(&mut self.command(arguments))
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = program("cargo");
+        command.args(arguments.split(' ')).current_dir(self.tree);
+        if let Some(target) = self.place.as_ref().and_then(Place::own_target) {
+            command.env("CARGO_TARGET_DIR", target);
+        }
+        command
+    }
+}
+
+fn step(command: &mut Command) -> Result<(), Failure> {
+    println!("ci: {}", shown(command));
+    run_command(command).map_err(|failure| Failure::new(format!("ci: {failure}")))
+}
+
+fn is_root() -> Result<bool, Failure> {
+    let status = read("/proc/self/status".into())?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let effective = ids.and_then(|ids| ids.split_ascii_whitespace().nth(1));
+    effective.map(|id| id == "0").ok_or_else(|| Failure::new("/proc/self/status has no user ids"))
+}
