@@ -19,8 +19,8 @@ pub(crate) const SEGMENT_BYTES_MIN: u64 = 256 * 1024;
 /// Segments that a full transcript is made of at least, so that trimming takes a small part of it.
 pub(crate) const SEGMENTS_PER_TRANSCRIPT: u64 = 8;
 
-/// Bytes that the reader of a log holds in memory: two of the largest records.
-pub(crate) const READ_BUFFER_BYTES: usize = 2 * (RECORD_BYTES_MAX + 36);
+/// Bytes searched at once for a record after a damaged one: bounds the memory of that search.
+pub(crate) const SCAN_BYTES: usize = 65_536;
 
 /// Tries of one look into the head while its writer replaces a slot.
 pub(crate) const HEAD_TRIES_MAX: u32 = 16;
@@ -33,4 +33,3 @@ pub(crate) const BASE_BYTES_MAX: usize = placement_paths::PATH_BYTES_MAX;
 
 const _: () = assert!(RECORD_BYTES_MAX == placement_contract::limits::CHUNK_BYTES_MAX);
 const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX);
-const _: () = assert!(READ_BUFFER_BYTES > RECORD_BYTES_MAX);

@@ -72,9 +72,10 @@ impl TemporaryDir {
             return Ok(created);
         }
         let made = attempt.dir().create_dir(WITHIN, 0o700).map_err(TemporaryDirError::Create)?;
-        let parent = attempt.dir().try_clone().map_err(|error| {
-            TemporaryDirError::Open(OpenError::Io(error))
-        })?;
+        let parent = attempt
+            .dir()
+            .try_clone()
+            .map_err(|error| TemporaryDirError::Open(OpenError::Io(error)))?;
         let path = made.path().map_err(TemporaryDirError::Path)?;
         Ok(Self { parent, name: WITHIN.to_owned(), path })
     }
@@ -172,8 +173,7 @@ fn open_shared(base: &Utf8Path) -> Result<Option<Dir>, TemporaryDirError> {
         ) => return Ok(None),
         Err(error) => return Err(TemporaryDirError::Open(error)),
     };
-    let facts =
-        shared.facts().map_err(|error| TemporaryDirError::Open(OpenError::Io(error)))?;
+    let facts = shared.facts().map_err(|error| TemporaryDirError::Open(OpenError::Io(error)))?;
     let ours = facts.uid == rustix::process::geteuid().as_raw();
     Ok(ours.then_some(shared))
 }

@@ -2,13 +2,14 @@
 
 use crate::end::End;
 use crate::error::Error;
-use crate::host::Placement;
+use crate::host::{Placement, Rules};
 use crate::link::{InputOutcome, Link, LinkEnd};
 use crate::output::{Output, Text};
 use placement_contract::{Attempt, AttemptId, Code, OnHostLoss, StreamName};
 use placement_service::{InputRefused, StopMode, Streams};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
 
 /// One attempt, with its streams.
 ///
@@ -26,7 +27,7 @@ struct Inner {
     host: Placement,
     attempt_id: AttemptId,
     replay: bool,
-    on_host_loss: OnHostLoss,
+    rules: Rules,
     link: Mutex<Option<Arc<Link>>>,
     let_go: AtomicBool,
 }
@@ -38,32 +39,27 @@ pub struct Input {
 }
 
 impl AttemptHandle {
-    pub(crate) fn attached(
-        host: Placement,
-        streams: Streams,
-        on_host_loss: OnHostLoss,
-        replay: bool,
-    ) -> Self {
+    pub(crate) fn attached(host: Placement, streams: Streams, rules: Rules, replay: bool) -> Self {
         let attempt_id = streams.attempt_id().clone();
-        let link = Arc::new(Link::new(streams));
-        Self::new(host, attempt_id, on_host_loss, replay, Some(link))
+        let link = Arc::new(Link::new(streams, rules.has_input));
+        Self::new(host, attempt_id, rules, replay, Some(link))
     }
 
     /// The streams of an ended attempt are opened when somebody asks for them.
-    pub(crate) fn ended(host: Placement, attempt_id: AttemptId, on_host_loss: OnHostLoss) -> Self {
-        Self::new(host, attempt_id, on_host_loss, true, None)
+    pub(crate) fn ended(host: Placement, attempt_id: AttemptId, rules: Rules) -> Self {
+        Self::new(host, attempt_id, rules, true, None)
     }
 
     fn new(
         host: Placement,
         attempt_id: AttemptId,
-        on_host_loss: OnHostLoss,
+        rules: Rules,
         replay: bool,
         link: Option<Arc<Link>>,
     ) -> Self {
         let link = Mutex::new(link);
         let let_go = AtomicBool::new(false);
-        let inner = Arc::new(Inner { host, attempt_id, replay, on_host_loss, link, let_go });
+        let inner = Arc::new(Inner { host, attempt_id, replay, rules, link, let_go });
         Self { inner }
     }
 
@@ -218,13 +214,17 @@ fn is_expected(error: &Error) -> bool {
 impl Drop for AttemptHandle {
     fn drop(&mut self) {
         let inner = &self.inner;
-        if inner.let_go.load(Ordering::Acquire) || inner.on_host_loss == OnHostLoss::Keep {
+        if inner.let_go.load(Ordering::Acquire) || inner.rules.on_host_loss == OnHostLoss::Keep {
             return;
         }
         match inner.link_end() {
             None | Some(LinkEnd::Failed(_)) if inner.opened().is_some() => {
-                // Whoever is not reached has ended, or is stopped when this process ends.
-                inner.host.service().request_stop(&inner.attempt_id);
+                let (host, attempt_id) = (inner.host.clone(), inner.attempt_id.clone());
+                // A stop waits for its reply. What is not reached has ended, or is stopped when
+                // this process ends; so is what no thread could be had for.
+                let asked = thread::Builder::new()
+                    .spawn(move || host.stop(&attempt_id, StopMode::Cooperative).ok());
+                drop(asked);
             }
             // It ended, or it is another's now, or it had ended before.
             None | Some(LinkEnd::Ended | LinkEnd::Taken | LinkEnd::Failed(_)) => {}
@@ -238,7 +238,7 @@ impl Inner {
         if let Some(link) = &*link {
             return Ok(Arc::clone(link));
         }
-        let opened = Arc::new(Link::new(self.host.attach_streams(&self.attempt_id)?));
+        let opened = Arc::new(Link::new(self.host.attach_streams(&self.attempt_id)?, false));
         *link = Some(Arc::clone(&opened));
         Ok(opened)
     }

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::host::Placement;
-use placement_contract::Attempt;
-use placement_service::Listed;
+use placement_contract::{Attempt, ExecutionState};
+use placement_service::{AttemptList, Listed};
 
 /// The attempts of a host's owner.
 #[derive(Debug, Clone, Copy)]
@@ -16,19 +16,33 @@ impl<'a> Attempts<'a> {
         Self { host }
     }
 
-    /// Lists those that may run.
+    /// Lists those that may run: live ones, and those of which it is not known.
     ///
     /// # Errors
-    /// STORAGE where the store cannot be read.
-    pub fn live(&self) -> Result<Vec<Attempt>, Error> {
-        Ok(self.host.service().list(Listed::Live)?)
+    /// STORAGE where the store cannot be read; a malformed row is listed as such.
+    pub fn live(&self) -> Result<AttemptList, Error> {
+        let mut list = self.open()?;
+        list.attempts.retain(may_run);
+        Ok(list)
+    }
+
+    /// Lists those with something left to do: live, uncertain, or exited and not cleaned.
+    ///
+    /// # Errors
+    /// As [`Attempts::live`].
+    pub fn open(&self) -> Result<AttemptList, Error> {
+        Ok(self.host.service().list(Listed::Open)?)
     }
 
     /// Lists all, ended and cleaned ones too.
     ///
     /// # Errors
-    /// STORAGE where the store cannot be read.
-    pub fn all(&self) -> Result<Vec<Attempt>, Error> {
+    /// As [`Attempts::live`].
+    pub fn all(&self) -> Result<AttemptList, Error> {
         Ok(self.host.service().list(Listed::All)?)
     }
+}
+
+fn may_run(attempt: &Attempt) -> bool {
+    attempt.execution_state.is_live() || attempt.execution_state == ExecutionState::Uncertain
 }

@@ -8,6 +8,12 @@ use placement_contract::{
 };
 use std::fmt;
 
+/// Details of `executable.refused` that say that there is no program.
+const NOT_FOUND_PHRASES: [&str; 2] =
+    ["the program was not found", "the program cannot be measured: there is no such file"];
+/// Error numbers of an exec that found no program.
+const NOT_FOUND_ERRNOS: [&str; 2] = ["ENOENT", "ENOTDIR"];
+
 /// How an attempt ended, and what is proven of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
@@ -58,20 +64,22 @@ impl End {
         self.evidence.iter().find(|row| row.kind == kind)
     }
 
-    /// Returns the code of what kept the program from running, for an attempt without a child.
+    /// Returns the code of what kept the program from running, where that was the program itself.
     pub fn refusal_code(&self) -> Option<Code> {
-        if self.first(EvidenceKind::ExecutableRefused).is_some_and(says_not_found) {
+        if let Some(row) = self.first(EvidenceKind::ExecutableRefused) {
+            return Some(if NOT_FOUND_PHRASES.contains(&row.detail.as_str()) {
+                Code::ExecutableNotFound
+            } else {
+                Code::ExecutableRefused
+            });
+        }
+        let row = self.first(EvidenceKind::ChildStartFailed)?;
+        let names = |errno: &&str| row.detail.contains(*errno);
+        if NOT_FOUND_ERRNOS.iter().any(|errno| names(errno)) {
             return Some(Code::ExecutableNotFound);
         }
-        let not_executed = [
-            EvidenceKind::ExecutableRefused,
-            EvidenceKind::ExecutableChanged,
-            EvidenceKind::ChildStartFailed,
-        ];
-        not_executed
-            .iter()
-            .any(|kind| self.first(*kind).is_some())
-            .then_some(Code::ExecutableRefused)
+        // Without an error number it is not the program's fault.
+        row.detail.contains("(E").then_some(Code::ExecutableRefused)
     }
 
     /// Returns why the cleanup was refused and the home kept.
@@ -116,10 +124,6 @@ impl End {
             },
         }
     }
-}
-
-fn says_not_found(row: &Evidence) -> bool {
-    row.detail.contains("not found") || row.detail.contains("ENOENT")
 }
 
 impl fmt::Display for End {

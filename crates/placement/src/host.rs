@@ -11,14 +11,18 @@ use crate::request::{self, Names};
 use camino::Utf8Path;
 use placement_contract::limits::EVIDENCE_PAGE_MAX;
 use placement_contract::{
-    Attempt, AttemptId, Clock, Code, Digest, Evidence, ExecutionState, OnHostLoss, OwnerId,
-    RecipientId, Refusal, Status,
+    Attempt, AttemptId, Clock, Code, Digest, Evidence, ExecutionState, LaunchRequest, OnHostLoss,
+    OwnerId, RecipientId, Refusal, Status, StdinMode, Supervision,
 };
+use placement_policy::{ADMITTED_ROOTS_MAX, Snapshot};
 use placement_service::{
     Capabilities, HostPlace, IfUncertain, Service, Started, StopMode, Streams, Verified, Waited,
 };
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
+
+/// Time between two looks at an attempt that another host starts.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A host of attempts on one private root.
 ///
@@ -33,6 +37,27 @@ struct Shared {
     service: Service,
     recipient: RecipientId,
     clock: Arc<dyn Clock>,
+    /// What is offered before any launch named a directory.
+    base: Snapshot,
+    admitted: RwLock<()>,
+}
+
+/// What a handle must know of its launch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// What becomes of the attempt when its handle is dropped.
+    pub(crate) on_host_loss: OnHostLoss,
+    /// Whether the child has an input to write to.
+    pub(crate) has_input: bool,
+}
+
+impl Rules {
+    fn of(supervision: &Supervision) -> Self {
+        Self {
+            on_host_loss: supervision.on_host_loss,
+            has_input: supervision.stdin == StdinMode::Pipe,
+        }
+    }
 }
 
 impl Placement {
@@ -52,7 +77,9 @@ impl Placement {
     pub(crate) fn new(service: Service, clock: Arc<dyn Clock>) -> Self {
         let recipient = RecipientId::parse(&format!("host:{}", std::process::id()))
             .expect("a short ASCII text is an id");
-        Self { shared: Arc::new(Shared { service, recipient, clock }) }
+        let base = service.snapshot();
+        let admitted = RwLock::new(());
+        Self { shared: Arc::new(Shared { service, recipient, clock, base, admitted }) }
     }
 
     /// Launches a program, or follows the attempt that is recorded under the launch's key.
@@ -77,23 +104,29 @@ impl Placement {
             (None, Some(recorded)) => recorded.required_cleanup,
             (None, None) => service.measured()?.capability,
         };
-        let on_host_loss = launch.supervision.on_host_loss;
         let attempt_id = names.attempt.clone();
-        let mut snapshot = service.snapshot();
-        let request = request::request(launch, names, service.owner(), scope, &mut snapshot)?;
+        let _admitted = self.make_room_for_directories(launch.directories.len() + 1);
+        let (request, snapshot) = service.change_snapshot(|snapshot| {
+            request::request(launch, names, service.owner(), scope, snapshot)
+                .map(|request| (request, snapshot.clone()))
+        })?;
         if recorded.is_none() {
-            request::check_directories(&snapshot)?;
+            request::check_directories(&request, &snapshot)?;
         }
-        let prepared = service.prepare_in(&request, &snapshot)?;
+        let prepared = service.prepare(&request)?;
         if prepared.execution_state == ExecutionState::Intended {
-            let started = service.start_in(&attempt_id, &self.shared.recipient, &snapshot)?;
+            let started = service.start(&attempt_id, &self.shared.recipient)?;
             if let Started { streams: Some(streams), .. } = started {
-                let replay = recorded.is_some();
-                return Ok(AttemptHandle::attached(self.clone(), streams, on_host_loss, replay));
+                let rules = Rules::of(&request.supervision);
+                return Ok(AttemptHandle::attached(
+                    self.clone(),
+                    streams,
+                    rules,
+                    recorded.is_some(),
+                ));
             }
         }
-        // Another host runs it, or ran it.
-        self.follow(&attempt_id, on_host_loss)
+        self.follow(&attempt_id, &request)
     }
 
     /// Takes over the streams of a recorded attempt, and the host's place.
@@ -104,9 +137,9 @@ impl Placement {
     /// `NOT_FOUND`, CONFLICT for an attempt that was never started, UNAVAILABLE where a live runner
     /// did not answer.
     pub fn attach(&self, attempt_id: &AttemptId) -> Result<AttemptHandle, Error> {
-        let rule = self.service().request(attempt_id)?.supervision.on_host_loss;
+        let rules = Rules::of(&self.service().request(attempt_id)?.supervision);
         let streams = self.attach_streams(attempt_id)?;
-        Ok(AttemptHandle::attached(self.clone(), streams, rule, true))
+        Ok(AttemptHandle::attached(self.clone(), streams, rules, true))
     }
 
     /// Watches the output of an attempt from the first byte that is still kept.
@@ -168,7 +201,14 @@ impl Placement {
         deadline: Option<Instant>,
     ) -> Result<Option<End>, Error> {
         match self.service().wait_ended(attempt_id, deadline)? {
-            Waited::Ended => Ok(Some(End::read(self, self.attempt(attempt_id)?, None)?)),
+            Waited::Ended => {
+                let mut attempt = self.attempt(attempt_id)?;
+                if attempt.execution_state.is_live() {
+                    // Its runner did not end in order; what became of the child is found out now.
+                    attempt = self.reconcile(attempt_id)?;
+                }
+                Ok(Some(End::read(self, attempt, None)?))
+            }
             Waited::DeadlineElapsed => Ok(None),
         }
     }
@@ -248,17 +288,50 @@ impl Placement {
         Ok(self.service().attach(attempt_id, recipient, HostPlace::Adopt)?.streams)
     }
 
+    /// Follows an attempt that another host runs, or ran.
     fn follow(
         &self,
         attempt_id: &AttemptId,
-        on_host_loss: OnHostLoss,
+        request: &LaunchRequest,
     ) -> Result<AttemptHandle, Error> {
-        let attempt = self.service().recorded(attempt_id)?;
-        if attempt.execution_state.is_live() {
-            let streams = self.attach_streams(attempt_id)?;
-            return Ok(AttemptHandle::attached(self.clone(), streams, on_host_loss, true));
+        let rules = Rules::of(&request.supervision);
+        let deadline = Instant::now() + request.timeouts.start();
+        loop {
+            let attempt = self.service().recorded(attempt_id)?;
+            match attempt.execution_state {
+                // Its host is about to start it, and its runner has no socket yet: no event tells.
+                ExecutionState::Intended | ExecutionState::Starting
+                    if Instant::now() < deadline =>
+                {
+                    std::thread::sleep(LOOK);
+                }
+                ExecutionState::Intended => {
+                    let message = "another host was about to start the attempt and did not";
+                    return Err(Refusal::new(Code::Unavailable, message).into());
+                }
+                ExecutionState::Starting | ExecutionState::Running | ExecutionState::Stopping => {
+                    let streams = self.attach_streams(attempt_id)?;
+                    return Ok(AttemptHandle::attached(self.clone(), streams, rules, true));
+                }
+                ExecutionState::Exited | ExecutionState::Uncertain => {
+                    return Ok(AttemptHandle::ended(self.clone(), attempt.attempt_id, rules));
+                }
+            }
         }
-        Ok(AttemptHandle::ended(self.clone(), attempt.attempt_id, on_host_loss))
+    }
+
+    /// Takes all directories out of the snapshot before they are too many: each launch names its
+    /// own. Launches between their admission and their start hold the returned guard.
+    fn make_room_for_directories(&self, count: usize) -> RwLockReadGuard<'_, ()> {
+        let service = self.service();
+        let fits =
+            |snapshot: &Snapshot| snapshot.admitted_roots().len() + count <= ADMITTED_ROOTS_MAX;
+        if !service.change_snapshot(|snapshot| fits(snapshot)) {
+            let alone = self.shared.admitted.write().unwrap_or_else(PoisonError::into_inner);
+            service.change_snapshot(|snapshot| *snapshot = self.shared.base.clone());
+            drop(alone);
+        }
+        self.shared.admitted.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn recorded(&self, attempt_id: &AttemptId) -> Result<Option<Attempt>, Error> {

@@ -60,9 +60,14 @@ pub use placement_contract::{
     Timeouts, Timestamp,
 };
 pub use placement_runner::SystemClock;
-pub use placement_service::{Capabilities, InputRefused, StopMode, Verified};
+pub use placement_service::{
+    AttemptList, Capabilities, InputRefused, StopMode, Unreadable, Verified, VerifyFault,
+};
 
 /// Becoming the runner of an attempt.
+///
+/// A host that has no `placement-runner` beside it calls [`enter`](runner::enter) before anything
+/// else in `main`: it is started again, through `/proc/self/exe`, as the runner of each attempt.
 pub mod runner {
-    pub use crate::runner_choice::enter;
+    pub use placement_runner::enter;
 }

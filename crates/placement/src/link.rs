@@ -8,20 +8,33 @@ use crate::error::Error;
 use crate::output::Chunk;
 use placement_contract::limits::{OUTSTANDING_CHUNKS_MAX, WRITE_BYTES_MAX};
 use placement_contract::{Refusal, StreamName};
-use placement_service::{Acknowledger, InputRefused, InputSender, Item, Streams};
+use placement_service::{InputRefused, InputSender, Item, Streams};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Most writes of input that are sent and not answered; the runner lets no more wait.
 const OUTSTANDING_WRITES_MAX: usize = OUTSTANDING_CHUNKS_MAX;
+
+/// How long a writer reads the link at a stretch: an acknowledgment by whoever takes the output
+/// waits at most so long behind it.
+const WRITER_READS: Duration = Duration::from_millis(20);
 
 /// The shared link.
 #[derive(Debug)]
 pub(crate) struct Link {
     state: Mutex<State>,
     changed: Condvar,
-    acknowledger: Acknowledger,
     input: Option<InputSender>,
+}
+
+/// What a caller reads the link for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Output, which it alone acknowledges.
+    Consumer,
+    /// Answers to its input.
+    Writer,
 }
 
 #[derive(Debug)]
@@ -30,6 +43,10 @@ struct State {
     streams: Option<Streams>,
     /// Output that nobody took yet.
     output: VecDeque<Piece>,
+    /// The piece that was taken last and is not acknowledged.
+    taken: Option<u64>,
+    /// What is to be acknowledged by whoever reads the link next.
+    consumed: Option<u64>,
     /// Streams that have not ended.
     open: BTreeMap<StreamName, Open>,
     /// Answers to writes that nobody took yet.
@@ -89,37 +106,55 @@ pub enum InputOutcome {
 }
 
 impl Link {
-    pub(crate) fn new(mut streams: Streams) -> Self {
-        let acknowledger = streams.acknowledger();
-        let input = streams.input_sender().ok();
+    /// Takes the streams over; connects at once where the child has an input to write to.
+    ///
+    /// A child that ended meanwhile has none, which each write then says.
+    pub(crate) fn new(mut streams: Streams, has_input: bool) -> Self {
+        let input = if has_input { streams.input_sender().ok() } else { None };
         let open = StreamName::ALL.iter().map(|stream| (*stream, Open::Open)).collect();
         let state = State {
             streams: Some(streams),
             output: VecDeque::new(),
+            taken: None,
+            consumed: None,
             open,
             answers: BTreeMap::new(),
             unanswered: 0,
             end: None,
         };
-        Self { state: Mutex::new(state), changed: Condvar::new(), acknowledger, input }
+        Self { state: Mutex::new(state), changed: Condvar::new(), input }
     }
 
-    /// Waits for the next piece of output; nothing once both streams or the link ended.
-    pub(crate) fn next_piece(&self) -> Result<Option<Piece>, Error> {
-        let piece = self.wait(|state| match state.output.pop_front() {
-            Some(piece) => Some(Some(piece)),
-            None => state.open.values().all(|open| *open != Open::Open).then_some(None),
-        });
-        match piece {
-            Ok(piece) => Ok(piece),
-            Err(LinkEnd::Failed(refusal)) => Err(refusal.into()),
-            Err(LinkEnd::Ended | LinkEnd::Taken) => Ok(None),
+    /// Acknowledges the piece that was taken last and waits for the next one; nothing once both
+    /// streams or the link ended.
+    pub(crate) fn next_chunk(&self) -> Result<Option<Chunk>, Error> {
+        loop {
+            self.acknowledge()?;
+            let piece = self.wait(Role::Consumer, |state| match state.output.pop_front() {
+                Some(piece) => {
+                    state.taken = Some(piece.sequence());
+                    Some(Some(piece))
+                }
+                None => state.open.values().all(|open| *open != Open::Open).then_some(None),
+            });
+            match piece {
+                Ok(Some(Piece::Chunk(chunk))) => return Ok(Some(chunk)),
+                Ok(Some(Piece::Eof { .. })) => {}
+                Ok(None) | Err(LinkEnd::Ended | LinkEnd::Taken) => return Ok(None),
+                Err(LinkEnd::Failed(refusal)) => return Err(refusal.into()),
+            }
         }
     }
 
-    /// Says that everything up to a piece was consumed.
-    pub(crate) fn acknowledge(&self, through: u64) -> Result<(), Error> {
-        Ok(self.acknowledger.acknowledge(through)?)
+    /// Acknowledges the piece that was taken last.
+    pub(crate) fn acknowledge(&self) -> Result<(), Error> {
+        let mut state = self.lock();
+        let Some(through) = state.taken.take() else { return Ok(()) };
+        if let Some(streams) = &mut state.streams {
+            return Ok(streams.acknowledge(through)?);
+        }
+        state.consumed = Some(through);
+        Ok(())
     }
 
     /// Writes input of any size and waits for the answers.
@@ -196,7 +231,7 @@ impl Link {
     }
 
     fn answer(&self, write_id: u64) -> InputOutcome {
-        match self.wait(|state| state.answers.remove(&write_id)) {
+        match self.wait(Role::Writer, |state| state.answers.remove(&write_id)) {
             Ok(None) => InputOutcome::Accepted,
             Ok(Some(refused)) => InputOutcome::NotAccepted(refused),
             Err(_) => InputOutcome::Unanswered,
@@ -205,7 +240,7 @@ impl Link {
 
     /// Waits until one more write may be sent.
     fn claim_write(&self) -> Result<(), LinkEnd> {
-        self.wait(|state| {
+        self.wait(Role::Writer, |state| {
             let room = state.unanswered < OUTSTANDING_WRITES_MAX;
             state.unanswered += usize::from(room);
             room.then_some(())
@@ -219,7 +254,11 @@ impl Link {
     }
 
     /// Waits until the state has what is looked for, or the link ended without it.
-    fn wait<T>(&self, mut look: impl FnMut(&mut State) -> Option<T>) -> Result<T, LinkEnd> {
+    fn wait<T>(
+        &self,
+        role: Role,
+        mut look: impl FnMut(&mut State) -> Option<T>,
+    ) -> Result<T, LinkEnd> {
         let mut state = self.lock();
         loop {
             if let Some(found) = look(&mut state) {
@@ -233,8 +272,16 @@ impl Link {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
+            let consumed = state.consumed.take();
             drop(state);
-            let item = streams.next(None);
+            let deadline = match role {
+                Role::Consumer => None,
+                Role::Writer => Some(Instant::now() + WRITER_READS),
+            };
+            let item = match consumed.map(|through| streams.acknowledge(through)) {
+                Some(Err(refusal)) => Err(refusal),
+                Some(Ok(())) | None => streams.next(deadline),
+            };
             state = self.lock();
             state.streams = Some(streams);
             state.take_in(item);
@@ -244,6 +291,15 @@ impl Link {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Piece {
+    const fn sequence(&self) -> u64 {
+        match self {
+            Self::Chunk(chunk) => chunk.sequence,
+            Self::Eof { sequence } => *sequence,
+        }
     }
 }
 

@@ -16,10 +16,10 @@ pub struct Observer {
 pub enum Seen {
     /// Output.
     Chunk(Chunk),
-    /// So many pieces of output are no longer kept.
+    /// Output that is no longer kept.
     Gap {
-        /// How many.
-        pieces: u64,
+        /// How many bytes, both streams together.
+        bytes: u64,
     },
     /// Nothing came until the deadline.
     Nothing,
@@ -42,9 +42,7 @@ impl Observer {
                 Some(Item::Chunk { stream, sequence, offset, bytes }) => {
                     Seen::Chunk(Chunk { stream, sequence, offset, bytes })
                 }
-                Some(Item::Gap { from, through }) => {
-                    Seen::Gap { pieces: through.saturating_sub(from).saturating_add(1) }
-                }
+                Some(Item::Gap { bytes }) => Seen::Gap { bytes },
                 Some(Item::End | Item::Taken) => Seen::End,
                 Some(Item::Eof { .. } | Item::Exit { .. } | Item::Input { .. }) => continue,
                 None => Seen::Nothing,

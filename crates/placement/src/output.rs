@@ -2,7 +2,7 @@
 
 use crate::attempt::AttemptHandle;
 use crate::error::Error;
-use crate::link::{Link, Piece};
+use crate::link::Link;
 use placement_contract::StreamName;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -48,24 +48,20 @@ impl Chunk {
 pub struct Output<'a> {
     handle: &'a AttemptHandle,
     link: Option<Arc<Link>>,
-    consumed: Option<u64>,
     over: bool,
 }
 
 impl<'a> Output<'a> {
     pub(crate) const fn new(handle: &'a AttemptHandle) -> Self {
-        Self { handle, link: None, consumed: None, over: false }
+        Self { handle, link: None, over: false }
     }
 
     /// Acknowledges the chunk that came last, without asking for another.
     ///
     /// # Errors
-    /// UNAVAILABLE where the link is gone; the chunk comes again then.
+    /// STORAGE where the cursor of an ended attempt's log cannot be written.
     pub fn acknowledge(&mut self) -> Result<(), Error> {
-        match (&self.link, self.consumed.take()) {
-            (Some(link), Some(through)) => link.acknowledge(through),
-            (Some(_) | None, _) => Ok(()),
-        }
+        self.link.as_ref().map_or(Ok(()), |link| link.acknowledge())
     }
 
     fn advance(&mut self) -> Result<Option<Chunk>, Error> {
@@ -73,20 +69,7 @@ impl<'a> Output<'a> {
             Some(link) => link,
             None => self.handle.link()?,
         };
-        let link = self.link.insert(link);
-        loop {
-            if let Some(through) = self.consumed.take() {
-                link.acknowledge(through)?;
-            }
-            match link.next_piece()? {
-                Some(Piece::Chunk(chunk)) => {
-                    self.consumed = Some(chunk.sequence);
-                    return Ok(Some(chunk));
-                }
-                Some(Piece::Eof { sequence }) => self.consumed = Some(sequence),
-                None => return Ok(None),
-            }
-        }
+        self.link.insert(link).next_chunk()
     }
 }
 

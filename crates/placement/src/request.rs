@@ -41,7 +41,7 @@ impl Names {
     }
 }
 
-/// Makes the request, admitting the named directories into the launch's own snapshot.
+/// Makes the request, admitting the named directories into the host's snapshot.
 ///
 /// Nothing on disk is looked at, so that the same launch is the same request whatever became of
 /// its directories.
@@ -87,8 +87,9 @@ pub(crate) fn request(
 }
 
 /// Names the directory that stands in the way of a launch which was never recorded.
-pub(crate) fn check_directories(snapshot: &Snapshot) -> Result<(), Error> {
-    for root in snapshot.admitted_roots() {
+pub(crate) fn check_directories(request: &LaunchRequest, snapshot: &Snapshot) -> Result<(), Error> {
+    for grant in &request.resources {
+        let Some(root) = snapshot.root(&grant.root_ref) else { continue };
         if let Err(rule) = placement_paths::resolve_directory(&root.directory) {
             return Err(invalid(format!("directory {:?}: {rule}", root.directory)));
         }
@@ -261,8 +262,8 @@ mod tests {
 
     #[test]
     fn a_missing_directory_is_named() {
-        let (_, snapshot) = made(Launch::program("true").write("/nowhere/at/all")).unwrap();
-        let error = check_directories(&snapshot).unwrap_err();
+        let (request, snapshot) = made(Launch::program("true").write("/nowhere/at/all")).unwrap();
+        let error = check_directories(&request, &snapshot).unwrap_err();
         assert_eq!(error.code(), Code::Invalid);
         assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
     }

@@ -4,22 +4,9 @@ use camino::Utf8PathBuf;
 use placement_contract::{Code, Refusal};
 use placement_service::RunnerCommand;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The program that lies beside a host.
 const RUNNER_PROGRAM: &str = "placement-runner";
-
-/// Whether this process would have become a runner if it had been asked to.
-static ENTERED: AtomicBool = AtomicBool::new(false);
-
-/// Becomes a runner if this process was started as one, and then never returns.
-///
-/// A host that has no `placement-runner` beside it calls this before anything else in `main`: it is
-/// started again, through `/proc/self/exe`, as the runner of each of its attempts.
-pub fn enter() {
-    placement_runner::enter();
-    ENTERED.store(true, Ordering::Release);
-}
 
 /// What a builder was told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,7 +36,7 @@ impl RunnerChoice {
 
 /// Refuses to open anything in a process that was started as a runner.
 ///
-/// This closes the loop of a host that starts itself, does not call [`enter`] and opens again.
+/// This closes the loop of a host that starts itself, does not call `enter` and opens again.
 pub(crate) fn refuse_in_runner() -> Result<(), Refusal> {
     if !placement_runner::is_runner_process() {
         return Ok(());
@@ -74,7 +61,7 @@ fn beside(own: &Path) -> Option<RunnerCommand> {
 }
 
 fn itself() -> Result<RunnerCommand, Refusal> {
-    if ENTERED.load(Ordering::Acquire) {
+    if placement_runner::was_entered() {
         return Ok(RunnerCommand::this_executable());
     }
     let message = "there is no placement-runner beside this program, and it is none itself";

@@ -49,12 +49,9 @@ impl Runner {
         let paths =
             StorePaths { database: order.store.database.clone(), lock: order.store.lock.clone() };
         let started = Scribe::start(paths, order.attempt_id.clone(), Arc::new(SystemClock));
-        let mut scribe = match started {
-            Ok(scribe) => scribe,
-            Err(_) => {
-                let refusal = Refusal::new(Code::Unavailable, "the runner has no second thread");
-                return Err(Box::new(ClaimFailed { port, refusal, order, claimed: None }));
-            }
+        let Ok(mut scribe) = started else {
+            let refusal = Refusal::new(Code::Unavailable, "the runner has no second thread");
+            return Err(Box::new(ClaimFailed { port, refusal, order, claimed: None }));
         };
         let by = Instant::now() + Duration::from_millis(order.start_ms);
         let row = match claim_row(&mut scribe, by) {

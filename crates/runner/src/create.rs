@@ -62,7 +62,7 @@ impl Runner {
     }
 
     /// Creates the process behind its gate; from `child.creating` on a child may exist.
-    pub(crate) fn create_child(&mut self, ready: Ready) -> Result<Created, NotStarted> {
+    pub(crate) fn create_child(&mut self, ready: &Ready) -> Result<Created, NotStarted> {
         let by = self.start_by();
         let site = self.site()?;
         let leaf_name = format!("placement-{}", self.attempt_dir.key());
@@ -86,7 +86,7 @@ impl Runner {
         self.spawn(ready, leaf)
     }
 
-    fn spawn(&mut self, ready: Ready, leaf: Option<CgroupLeaf>) -> Result<Created, NotStarted> {
+    fn spawn(&mut self, ready: &Ready, leaf: Option<CgroupLeaf>) -> Result<Created, NotStarted> {
         let plumbing = self.plumb().map_err(|()| {
             NotStarted::plain(Code::Unavailable, "the pipes of the child could not be made")
         })?;
@@ -317,7 +317,9 @@ fn no_containment() -> NotStarted {
 
 fn not_committed(error: &NotRecorded) -> NotStarted {
     match error {
-        NotRecorded::Record(RecordError::Expected { .. }) => NotStarted::stopped(),
+        NotRecorded::Record(error) if matches!(**error, RecordError::Expected { .. }) => {
+            NotStarted::stopped()
+        }
         NotRecorded::Record(_) | NotRecorded::Open(_) | NotRecorded::GivenUp => {
             NotStarted::plain(Code::Storage, "the store could not be written")
         }

@@ -218,12 +218,9 @@ impl Desk {
             return Vec::new();
         };
         let mut asks = Vec::new();
-        let frames = match read(&mut self.peers[index].link) {
-            Ok(frames) => frames,
-            Err(_) => {
-                self.peers.swap_remove(index);
-                return asks;
-            }
+        let Ok(frames) = read(&mut self.peers[index].link) else {
+            self.peers.swap_remove(index);
+            return asks;
         };
         for (frame, descriptor) in frames {
             let admitted = self.peers[index].hello_by.is_none();
@@ -296,13 +293,11 @@ impl Desk {
         };
         let mut asks = Vec::new();
         for (frame, _) in frames {
-            match FromRecipient::from_frame(frame) {
-                Ok(message) => asks.push(Ask::Data(message)),
-                Err(_) => {
-                    self.data = None;
-                    return asks;
-                }
-            }
+            let Ok(message) = FromRecipient::from_frame(frame) else {
+                self.data = None;
+                return asks;
+            };
+            asks.push(Ask::Data(message));
         }
         self.flush_data();
         asks

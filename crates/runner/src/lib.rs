@@ -11,10 +11,8 @@
 //! loop), `desk`, `output`, `input`, `stop`, `drain`, `scribe`.
 //!
 //! ```no_run
-//! fn main() {
-//!     placement_runner::enter(); // never returns in a runner process
-//!     println!("this is the host");
-//! }
+//! placement_runner::enter(); // never returns in a runner process
+//! println!("this is the host");
 //! ```
 
 mod claim;

@@ -103,7 +103,7 @@ mod tests {
         let mut spool = MemorySpool::default();
         for _ in 0..4 {
             assert!(spool.room_bytes() >= 65_536);
-            spool.append(StreamName::Stdout, RecordKind::Chunk, false, &[0; 65_536]);
+            spool.append(StreamName::Stdout, RecordKind::Chunk, false, &vec![0; 65_536]);
         }
         assert_eq!(spool.room_bytes(), 0);
         spool.acknowledge(1);

@@ -30,8 +30,16 @@ pub(crate) struct Output {
 /// Where output waits until it is acknowledged.
 #[derive(Debug)]
 enum Spool {
-    File { writer: LogWriter, reader: LogReader, bytes_max: u64 },
+    File(Box<FileSpool>),
     Memory(MemorySpool),
+}
+
+/// The attempt's log, written and read back.
+#[derive(Debug)]
+struct FileSpool {
+    writer: LogWriter,
+    reader: LogReader,
+    bytes_max: u64,
 }
 
 /// One stream: bytes that wait to become a chunk, and its end.
@@ -76,7 +84,7 @@ impl Output {
         generation: Generation,
     ) -> Result<Self, SpoolFailed> {
         let reader = writer.reader_from(1).map_err(SpoolFailed::because)?;
-        Ok(Self::new(Spool::File { writer, reader, bytes_max }, generation))
+        Ok(Self::new(Spool::File(Box::new(FileSpool { writer, reader, bytes_max })), generation))
     }
 
     /// Spools to memory, at most 256 KiB.
@@ -102,11 +110,11 @@ impl Output {
         }
         let waiting: usize = self.streams.iter().map(|stream| stream.waiting.len()).sum();
         let room = match &self.spool {
-            Spool::File { writer, bytes_max, .. } => {
+            Spool::File(file) => {
                 let tail = if self.tail { TAIL_BYTES_MAX } else { 0 };
                 // What waits becomes at most one record a stream.
-                let taken = writer.unacknowledged_bytes() + 2 * RECORD_OVERHEAD_BYTES;
-                bytes_max.saturating_add(tail).saturating_sub(taken)
+                let taken = file.writer.unacknowledged_bytes() + 2 * RECORD_OVERHEAD_BYTES;
+                file.bytes_max.saturating_add(tail).saturating_sub(taken)
             }
             Spool::Memory(spool) => spool.room_bytes(),
         };
@@ -219,7 +227,7 @@ impl Output {
             return Ok(());
         }
         match &mut self.spool {
-            Spool::File { writer, .. } => writer.acknowledge(through).map_err(SpoolFailed::because),
+            Spool::File(file) => file.writer.acknowledge(through).map_err(SpoolFailed::because),
             Spool::Memory(spool) => {
                 spool.acknowledge(through);
                 Ok(())
@@ -239,8 +247,9 @@ impl Output {
     pub(crate) fn rewind(&mut self) -> Result<(), SpoolFailed> {
         let consumed = self.window.consumed_through();
         self.window = Window::new(self.window.generation(), consumed);
-        if let Spool::File { writer, reader, .. } = &mut self.spool {
-            *reader = writer.reader_from(consumed + 1).map_err(SpoolFailed::because)?;
+        if let Spool::File(file) = &mut self.spool {
+            let reader = file.writer.reader_from(consumed + 1);
+            file.reader = reader.map_err(SpoolFailed::because)?;
         }
         Ok(())
     }
@@ -253,7 +262,7 @@ impl Output {
     /// Writes that no record follows; in memory there is nothing to write.
     pub(crate) fn finish(&mut self) -> Result<(), SpoolFailed> {
         match &mut self.spool {
-            Spool::File { writer, .. } => writer.mark_ended().map_err(SpoolFailed::because),
+            Spool::File(file) => file.writer.mark_ended().map_err(SpoolFailed::because),
             Spool::Memory(_) => Ok(()),
         }
     }
@@ -287,7 +296,7 @@ impl Output {
     pub(crate) fn unacknowledged_bytes(&self) -> u64 {
         let waiting: usize = self.streams.iter().map(|own| own.waiting.len()).sum();
         let spooled = match &self.spool {
-            Spool::File { writer, .. } => writer.unacknowledged_bytes(),
+            Spool::File(file) => file.writer.unacknowledged_bytes(),
             Spool::Memory(spool) => spool.unacknowledged_bytes(),
         };
         spooled.saturating_add(waiting as u64)
@@ -296,7 +305,7 @@ impl Output {
     /// Words what is lost when nobody comes for it.
     pub(crate) fn loss(&self) -> String {
         let chunks = match &self.spool {
-            Spool::File { .. } => 0,
+            Spool::File(_) => 0,
             Spool::Memory(spool) => spool.unacknowledged_chunks(),
         };
         format!(
@@ -314,7 +323,7 @@ impl Output {
 
     fn last_sequence(&self) -> u64 {
         match &self.spool {
-            Spool::File { writer, .. } => writer.last_sequence(),
+            Spool::File(file) => file.writer.last_sequence(),
             Spool::Memory(spool) => spool.last_sequence(),
         }
     }
@@ -325,11 +334,11 @@ const COALESCE: Duration = Duration::from_millis(COALESCE_MS);
 impl Spool {
     fn append(&mut self, stream: StreamName, bytes: &[u8], tail: bool) -> Result<(), SpoolFailed> {
         match self {
-            Self::File { writer, .. } => {
+            Self::File(file) => {
                 let appended = if tail {
-                    writer.append_tail(stream, bytes)
+                    file.writer.append_tail(stream, bytes)
                 } else {
-                    writer.append(stream, bytes)
+                    file.writer.append(stream, bytes)
                 };
                 appended.map(|_| ()).map_err(SpoolFailed::because)
             }
@@ -342,9 +351,9 @@ impl Spool {
 
     fn append_end(&mut self, stream: StreamName, truncated: bool) -> Result<(), SpoolFailed> {
         match self {
-            Self::File { writer, .. } => {
+            Self::File(file) => {
                 let end = if truncated { StreamEnd::Truncated } else { StreamEnd::Whole };
-                writer.append_end(stream, end).map(|_| ()).map_err(SpoolFailed::because)
+                file.writer.append_end(stream, end).map(|_| ()).map_err(SpoolFailed::because)
             }
             Self::Memory(spool) => {
                 spool.append(stream, RecordKind::Eof, truncated, &[]);
@@ -356,8 +365,8 @@ impl Spool {
     /// Returns the record with this sequence once there is one.
     fn next(&mut self, sequence: u64) -> Result<Option<Record>, SpoolFailed> {
         match self {
-            Self::File { reader, .. } => loop {
-                match reader.next_item().map_err(SpoolFailed::because)? {
+            Self::File(file) => loop {
+                match file.reader.next_item().map_err(SpoolFailed::because)? {
                     Some(LogItem::Record(record)) => return Ok(Some(record)),
                     // Only what was acknowledged is trimmed, and that is not asked for.
                     Some(LogItem::Gap(_)) => {}

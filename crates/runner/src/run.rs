@@ -30,7 +30,7 @@ impl Runner {
     /// The path of one launch.
     fn live(&mut self) -> Result<(), NotStarted> {
         let ready = self.materialize()?;
-        let created = self.create_child(ready)?;
+        let created = self.create_child(&ready)?;
         self.open_gate(created)?;
         self.supervise();
         Ok(())

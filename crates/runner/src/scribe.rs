@@ -7,14 +7,14 @@
 use placement_contract::{AttemptId, Clock, EvidenceKind, ExecutionState, Refusal};
 use placement_store::{
     Change, Draft, Durability, ExitRecord, Fields, OpenError, RecordError, RecordedRow, Role, Row,
-    Store, StorePaths,
+    Store, StoreError, StorePaths,
 };
 use rustix::event::EventfdFlags;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -68,10 +68,10 @@ impl Entry {
 pub(crate) enum NotRecorded {
     /// The store could not be opened.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(Box<OpenError>),
     /// What is recorded stands against it, or the store failed for good.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(Box<RecordError>),
     /// The store could not be written in time; the rows go into the exit record.
     #[error("the store could not be written in time")]
     GivenUp,
@@ -80,8 +80,8 @@ pub(crate) enum NotRecorded {
 impl From<NotRecorded> for Refusal {
     fn from(error: NotRecorded) -> Self {
         match error {
-            NotRecorded::Open(error) => error.into(),
-            NotRecorded::Record(error) => error.into(),
+            NotRecorded::Open(error) => (*error).into(),
+            NotRecorded::Record(error) => (*error).into(),
             NotRecorded::GivenUp => {
                 Self::new(placement_contract::Code::Storage, NotRecorded::GivenUp.to_string())
             }
@@ -162,13 +162,13 @@ impl Scribe {
         self.last += 1;
         let ticket = Ticket(self.last);
         let numbered = Numbered { ticket, at: self.clock.now(), entry };
-        let sent = self.entries.as_ref().map(|entries| entries.try_send(numbered));
-        match sent {
-            Some(Ok(())) => {}
-            None | Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) => {
-                self.arrived.insert(ticket, Err(NotRecorded::GivenUp));
-                self.answered += 1;
-            }
+        let taken = match &self.entries {
+            Some(entries) => entries.try_send(numbered).is_ok(),
+            None => false,
+        };
+        if !taken {
+            self.arrived.insert(ticket, Err(NotRecorded::GivenUp));
+            self.answered += 1;
         }
         ticket
     }
@@ -256,22 +256,23 @@ impl Writing {
                     self.committed = row.evidence_count;
                     return Ok(row);
                 }
-                Err(error) if !is_passing(&error) => return Err(error),
-                Err(error) => {
-                    if self.give_up.load(Ordering::Relaxed) {
+                Err(error) => match Failure::of(&error) {
+                    Failure::Refused => return Err(error),
+                    Failure::ForGood => return Err(self.keep(numbered)),
+                    Failure::Busy | Failure::Passing if self.give_up.load(Ordering::Relaxed) => {
                         return Err(self.keep(numbered));
                     }
-                    if !is_busy(&error) {
-                        std::thread::sleep(RETRY);
-                    }
-                }
+                    Failure::Busy => {}
+                    Failure::Passing => std::thread::sleep(RETRY),
+                },
             }
         }
     }
 
     fn try_write(&mut self, entry: &Entry) -> Result<Row, NotRecorded> {
         if self.store.is_none() {
-            let opened = Store::open(&self.paths, Role::Runner, Arc::clone(&self.clock))?;
+            let opened = Store::open(&self.paths, Role::Runner, Arc::clone(&self.clock))
+                .map_err(|error| NotRecorded::Open(Box::new(error)))?;
             self.store = Some(opened.with_lock_wait(Duration::from_millis(500)));
         }
         let store = self.store.as_ref().expect("opened above");
@@ -282,7 +283,9 @@ impl Writing {
             rows: &entry.rows,
             fields: &entry.fields,
         };
-        Ok(store.record(&change, entry.durability)?)
+        store
+            .record(&change, entry.durability)
+            .map_err(|error| NotRecorded::Record(Box::new(error)))
     }
 
     /// Keeps rows for the exit record, in their order.
@@ -316,25 +319,40 @@ fn merge(kept: &mut Fields, new: Fields) {
     kept.tmp_key = tmp_key.or(kept.tmp_key.take());
 }
 
-/// Says whether the same write may succeed later: a busy lock, a full disk, a file system that is
-/// read-only for a while.
-fn is_passing(error: &NotRecorded) -> bool {
-    use placement_store::StoreError;
-    match error {
-        NotRecorded::Record(RecordError::Store(error)) => match error {
-            StoreError::Busy
-            | StoreError::Full
-            | StoreError::ReadOnly
-            | StoreError::Lock(_)
-            | StoreError::Sql { .. } => true,
-            StoreError::SchemaChanged { .. }
-            | StoreError::Corrupt { .. }
-            | StoreError::TooLarge { .. } => false,
-        },
-        NotRecorded::Open(_) | NotRecorded::Record(_) | NotRecorded::GivenUp => false,
-    }
+/// What a failed write means for the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    /// Another writer holds the lock; the store has waited already.
+    Busy,
+    /// The same write may succeed later: a full disk, a file system that is read-only for a while.
+    Passing,
+    /// No write of this runner will succeed: another version has changed the store.
+    ForGood,
+    /// The rows do not fit what is recorded.
+    Refused,
 }
 
-fn is_busy(error: &NotRecorded) -> bool {
-    matches!(error, NotRecorded::Record(RecordError::Store(placement_store::StoreError::Busy)))
+impl Failure {
+    fn of(error: &NotRecorded) -> Self {
+        match error {
+            NotRecorded::Record(error) => match &**error {
+                RecordError::Store(StoreError::Busy) => Self::Busy,
+                RecordError::Store(
+                    StoreError::Full
+                    | StoreError::ReadOnly
+                    | StoreError::Lock(_)
+                    | StoreError::Sql { .. },
+                ) => Self::Passing,
+                RecordError::Store(StoreError::SchemaChanged { .. }) => Self::ForGood,
+                RecordError::Store(StoreError::Corrupt { .. } | StoreError::TooLarge { .. })
+                | RecordError::Refused(_)
+                | RecordError::Exit
+                | RecordError::Expected { .. }
+                | RecordError::Generation { .. }
+                | RecordError::AlreadySet { .. }
+                | RecordError::NotFound => Self::Refused,
+            },
+            NotRecorded::Open(_) | NotRecorded::GivenUp => Self::Refused,
+        }
+    }
 }

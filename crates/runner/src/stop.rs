@@ -3,7 +3,7 @@
 use placement_protocol::StopMode;
 use std::time::{Duration, Instant};
 
-/// Why the child is stopped; the first cause is kept.
+/// Why the child is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopCause {
     /// A control message asked for it.
@@ -52,7 +52,6 @@ pub(crate) struct Stop {
 struct Wish {
     mode: StopMode,
     grace: Duration,
-    cause: StopCause,
 }
 
 impl Stop {
@@ -72,7 +71,7 @@ impl Stop {
         if !news {
             return None;
         }
-        self.wish = Some(Wish { mode, grace, cause });
+        self.wish = Some(Wish { mode, grace });
         let detail = match mode {
             StopMode::Cooperative => {
                 format!("cooperative, {}, grace {} ms", cause.phrase(), grace.as_millis())

@@ -91,12 +91,8 @@ impl Runner {
         let tree = self.tree.as_ref().expect("made before the supervision");
         // Orphans of the tree come to this process and are reaped by number.
         tree.reap_orphans().ok();
-        let exit = match tree.leader().observe_exit() {
-            Ok(None) => return Phase::Running,
-            Ok(Some(exit)) => exit,
-            // Nobody else reaps it; the next turn asks again.
-            Err(_) => return Phase::Running,
-        };
+        // Nobody else reaps it, so an error passes: the next turn asks again.
+        let Ok(Some(exit)) = tree.leader().observe_exit() else { return Phase::Running };
         self.exit = Some(exit);
         self.state = ExecutionState::Exited;
         self.deadline = None;

@@ -2,9 +2,9 @@
 
 use crate::Service;
 use crate::control::NoAnswer;
-use crate::service::was_overtaken;
 use crate::limits::FENCE;
 use crate::refusal::{conflict, unavailable};
+use crate::service::was_overtaken;
 use crate::streams::{Resume, Streams};
 use crate::verdict::RunnerSeen;
 use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, RecipientId, Refusal};
@@ -40,7 +40,7 @@ impl Service {
     /// offset. An ended attempt is served from its log.
     ///
     /// # Errors
-    /// NOT_FOUND; CONFLICT where the attempt was not started, another attachment came first, or the
+    /// `NOT_FOUND`; CONFLICT where the attempt was not started, another attachment came first, or the
     /// runner refused (`attach.refused`; the former attachment stands); UNAVAILABLE where the runner
     /// cannot be reached, and nothing was changed; UNCERTAIN where it was asked and did not answer
     /// (`attach.unfenced`); STORAGE.
@@ -89,23 +89,20 @@ impl Service {
             HostPlace::Adopt => Some(own_pidfd()?),
         };
         let generation = row.attachment.generation.next();
-        let bound = self.bind(row, Attachment { generation, recipient: Some(recipient.clone()) })?;
-        let attach = Attach {
-            recipient: recipient.clone(),
-            generation,
-            adopt: host == HostPlace::Adopt,
-        };
+        let bound =
+            self.bind(row, Attachment { generation, recipient: Some(recipient.clone()) })?;
+        let attach =
+            Attach { recipient: recipient.clone(), generation, adopt: host == HostPlace::Adopt };
         match self.ask_attach(&mut link, &bound, attach, descriptor, deadline) {
             Ok(reply) if reply.fenced => self.fenced(&bound, recipient, reply),
             Ok(reply) => {
-                let why = reply.refused.map_or_else(
-                    || "without a reason".to_owned(),
-                    |refused| refused.to_string(),
-                );
-                self.refused(&bound, &row.attachment, why)
+                let why = reply
+                    .refused
+                    .map_or_else(|| "without a reason".to_owned(), |refused| refused.to_string());
+                self.refused(&bound, &row.attachment, &why)
             }
             Err(NoAnswer::Refused(refusal)) => {
-                self.refused(&bound, &row.attachment, refusal.message)
+                self.refused(&bound, &row.attachment, &refusal.message)
             }
             Err(NoAnswer::NotConnected | NoAnswer::Silent) => self.unanswered(&bound),
         }
@@ -128,10 +125,8 @@ impl Service {
         let generation = bound.attachment.generation;
         let rows = [Draft::new(EvidenceKind::AttachFenced, format!("generation {generation}"))];
         let recorded = self.record_attachment(bound, &rows, &Fields::default())?;
-        let resume = Resume {
-            consumed_through: reply.consumed_through,
-            last_write_id: reply.last_write_id,
-        };
+        let resume =
+            Resume { consumed_through: reply.consumed_through, last_write_id: reply.last_write_id };
         let id = &bound.attempt_id;
         let streams = Streams::of_attach(self, id, recipient, generation, resume);
         // A newer attachment may be recorded by now: then the streams say so.
@@ -143,7 +138,7 @@ impl Service {
     }
 
     /// Restores the former attachment, which the runner still serves.
-    fn refused(&self, bound: &Row, former: &Attachment, why: String) -> Result<Attached, Refusal> {
+    fn refused(&self, bound: &Row, former: &Attachment, why: &str) -> Result<Attached, Refusal> {
         let generation = bound.attachment.generation;
         let detail = format!("generation {generation}: {why}");
         let rows = [Draft::new(EvidenceKind::AttachRefused, detail)];

@@ -7,7 +7,7 @@ use placement_contract::{
 /// Chooses the mechanism for a request; `None` where the process group is all that it requires.
 ///
 /// # Errors
-/// UNSUPPORTED_CAPABILITY names what was required and what was measured.
+/// `UNSUPPORTED_CAPABILITY` names what was required and what was measured.
 pub(crate) fn choose(
     request: &LaunchRequest,
     report: &CapabilityReport,
@@ -29,9 +29,8 @@ pub(crate) fn choose(
         return Err(unsupported(message));
     }
     let survives = request.supervision.require_surviving_proof;
-    let suits = |seen: &&MechanismReport| {
-        seen.available && (seen.proof_survives_runner || !survives)
-    };
+    let suits =
+        |seen: &&MechanismReport| seen.available && (seen.proof_survives_runner || !survives);
     let chosen = match request.supervision.mechanism {
         Some(named) => report.of(named).filter(suits),
         None => report.mechanisms.iter().find(suits),
@@ -153,10 +152,8 @@ mod tests {
 
     #[test]
     fn a_group_on_a_machine_without_one_is_refused() {
-        let weak = CapabilityReport {
-            capability: CleanupScope::DirectProcess,
-            ..report(false, false)
-        };
+        let weak =
+            CapabilityReport { capability: CleanupScope::DirectProcess, ..report(false, false) };
         let group = LaunchRequest { required_cleanup: CleanupScope::ProcessGroup, ..tree() };
         let refused = choose(&group, &weak).unwrap_err();
         assert_eq!(refused.message, "process_group is required and direct_process was measured");

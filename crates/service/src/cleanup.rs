@@ -1,11 +1,11 @@
 //! Removing an attempt's home, once everything that could still use it is proven gone.
 
 use crate::Service;
-use crate::service::was_overtaken;
 use crate::limits::{FINISH_EXTRA, GROUP_ZOMBIES, LOOK};
 use crate::places::with_errno;
 use crate::reconcile::{place_of, recorded_leaf};
 use crate::refusal::{conflict, unavailable};
+use crate::service::was_overtaken;
 use crate::tree::RecordedLeaf;
 use placement_contract::{
     Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, LaunchRequest, Refusal,
@@ -29,7 +29,7 @@ impl Service {
     /// and concurrent cleanups are one.
     ///
     /// # Errors
-    /// NOT_FOUND; CONFLICT for an attempt that has not exited, and where the scope is not proven
+    /// `NOT_FOUND`; CONFLICT for an attempt that has not exited, and where the scope is not proven
     /// gone (`cleanup.refused`; nothing is removed); UNAVAILABLE where the removal failed
     /// (`cleanup.failed`; a later cleanup may succeed); STORAGE.
     pub fn cleanup(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {

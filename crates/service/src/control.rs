@@ -51,20 +51,18 @@ impl Service {
     pub(crate) fn ask_status(&self, row: &Row) -> Result<RunnerStatus, NoAnswer> {
         let deadline = Instant::now() + FENCE;
         let mut link = self.open_control(row, deadline)?;
-        match self.call(&mut link, row, ControlCall::Status, None, deadline)?.answer {
-            ControlAnswer::Status(status) => Ok(status),
-            other => Err(unexpected(other)),
-        }
+        let reply = self.call(&mut link, row, ControlCall::Status, None, deadline)?;
+        let ControlAnswer::Status(status) = reply.answer else { return Err(NoAnswer::Silent) };
+        Ok(status)
     }
 
     /// Asks the runner to end the child, within the fence.
     pub(crate) fn ask_stop(&self, row: &Row, stop: Stop) -> Result<StopReply, NoAnswer> {
         let deadline = Instant::now() + FENCE;
         let mut link = self.open_control(row, deadline)?;
-        match self.call(&mut link, row, ControlCall::Stop(stop), None, deadline)?.answer {
-            ControlAnswer::Stop(reply) => Ok(reply),
-            other => Err(unexpected(other)),
-        }
+        let reply = self.call(&mut link, row, ControlCall::Stop(stop), None, deadline)?;
+        let ControlAnswer::Stop(reply) = reply.answer else { return Err(NoAnswer::Silent) };
+        Ok(reply)
     }
 
     /// Asks the runner, over a link that is open, to serve a new recipient.
@@ -78,14 +76,12 @@ impl Service {
     ) -> Result<AttachReply, NoAnswer> {
         let asked = attach.generation;
         let reply = self.call(link, row, ControlCall::Attach(attach), host, deadline)?;
-        match reply.answer {
-            // Bound to another attachment than the one that was asked for is no fence.
-            ControlAnswer::Attach(answer) if answer.fenced && reply.generation != asked => {
-                Err(NoAnswer::Silent)
-            }
-            ControlAnswer::Attach(answer) => Ok(answer),
-            other => Err(unexpected(other)),
+        let ControlAnswer::Attach(answer) = reply.answer else { return Err(NoAnswer::Silent) };
+        // Bound to another attachment than the one that was asked for is no fence.
+        if answer.fenced && reply.generation != asked {
+            return Err(NoAnswer::Silent);
         }
+        Ok(answer)
     }
 
     fn call(
@@ -118,14 +114,4 @@ impl Service {
 /// left the record ahead of the runner, and a stop must reach it all the same.
 fn generation_of(frame: &Frame) -> Option<Generation> {
     serde_json::from_slice::<ControlReply>(frame.payload()).ok().map(|reply| reply.generation)
-}
-
-fn unexpected(answer: ControlAnswer) -> NoAnswer {
-    match answer {
-        ControlAnswer::Refused(refusal) => NoAnswer::Refused(refusal),
-        ControlAnswer::Status(_)
-        | ControlAnswer::Stop(_)
-        | ControlAnswer::Attach(_)
-        | ControlAnswer::CloseStdin(_) => NoAnswer::Silent,
-    }
 }

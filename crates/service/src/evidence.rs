@@ -20,7 +20,7 @@ impl Service {
     /// Reads the rows of evidence after a sequence; a limit outside 1 to 64 is taken as 64.
     ///
     /// # Errors
-    /// NOT_FOUND; STORAGE where a row is malformed.
+    /// `NOT_FOUND`; STORAGE where a row is malformed.
     pub fn evidence(
         &self,
         attempt_id: &AttemptId,

@@ -1,11 +1,12 @@
 //! The rest of an ended attempt's output, from its log.
 
-use crate::limits::UNACKNOWLEDGED_MAX;
-use crate::refusal::conflict;
-use crate::streams::Item;
+use crate::places::with_errno;
+use crate::item::Item;
 use placement_contract::{Code, Refusal};
-use placement_homes::{Acknowledger, AttemptDir, LogError, LogItem, LogReader, Record, RecordKind};
-use std::collections::VecDeque;
+use placement_homes::{
+    AcknowledgeError, Acknowledger, AttemptDir, LogItem, LogReader, ReadLogError, Record,
+    RecordKind,
+};
 
 /// Reads the log from its acknowledged cursor on, and moves that cursor.
 ///
@@ -14,11 +15,9 @@ use std::collections::VecDeque;
 pub(crate) struct FromLog {
     directory: AttemptDir,
     reader: LogReader,
-    /// Sequence and bytes of output up to it, of what was read and is not acknowledged.
-    unacknowledged: VecDeque<(u64, u64)>,
     acknowledger: Option<Acknowledger>,
     /// What the recipient acknowledged to a runner that ended before it heard of it.
-    acknowledged_through: u64,
+    untold_through: u64,
     read_through: u64,
 }
 
@@ -28,16 +27,15 @@ impl FromLog {
         directory: AttemptDir,
         acknowledged_through: u64,
     ) -> Result<Option<Self>, Refusal> {
-        match LogReader::open_unacknowledged(directory.dir()) {
-            Ok(reader) => Ok(Some(Self {
+        match open_unacknowledged(&directory) {
+            Ok((reader, consumed_through)) => Ok(Some(Self {
                 directory,
                 reader,
-                unacknowledged: VecDeque::new(),
                 acknowledger: None,
-                acknowledged_through,
-                read_through: 0,
+                untold_through: acknowledged_through,
+                read_through: consumed_through,
             })),
-            Err(LogError::Missing) => Ok(None),
+            Err(ReadLogError::Missing) => Ok(None),
             Err(error) => Err(refuse_log(&error)),
         }
     }
@@ -45,18 +43,14 @@ impl FromLog {
     /// Returns the next record or gap after what the recipient has seen already.
     pub(crate) fn next(&mut self, seen_through: u64) -> Result<Option<Item>, Refusal> {
         loop {
-            if self.unacknowledged.len() >= UNACKNOWLEDGED_MAX {
-                return Err(conflict("acknowledge what has come before more is asked for"));
-            }
             let record = match self.reader.next_item().map_err(|error| refuse_log(&error))? {
                 None => return Ok(None),
-                Some(LogItem::Gap { bytes }) => return Ok(Some(Item::Gap { bytes })),
+                Some(LogItem::Gap(gap)) => return Ok(Some(Item::Gap { bytes: gap.bytes })),
                 Some(LogItem::Record(record)) => record,
             };
             self.read_through = record.sequence;
-            self.unacknowledged.push_back((record.sequence, self.reader.total()));
-            if record.sequence <= self.acknowledged_through {
-                self.move_cursor(record.sequence)?;
+            if record.sequence <= self.untold_through {
+                self.acknowledge(record.sequence)?;
             }
             if record.sequence > seen_through {
                 return Ok(Some(item(record)));
@@ -69,29 +63,22 @@ impl FromLog {
         self.read_through
     }
 
-    /// Moves the cursor.
+    /// Moves the cursor, as far as was read.
     pub(crate) fn acknowledge(&mut self, through: u64) -> Result<(), Refusal> {
-        self.acknowledged_through = through;
-        self.move_cursor(through.min(self.read_through))
-    }
-
-    fn move_cursor(&mut self, through: u64) -> Result<(), Refusal> {
-        let mut total = None;
-        while let Some((sequence, bytes)) = self.unacknowledged.front().copied()
-            && sequence <= through
-        {
-            total = Some((sequence, bytes));
-            self.unacknowledged.pop_front();
-        }
-        let Some((sequence, bytes)) = total else { return Ok(()) };
         let acknowledger = match &mut self.acknowledger {
             Some(acknowledger) => acknowledger,
-            none => none.insert(
-                Acknowledger::lock(self.directory.dir()).map_err(|error| refuse_log(&error))?,
-            ),
+            none => {
+                none.insert(Acknowledger::lock(&self.directory).map_err(|e| refuse_cursor(&e))?)
+            }
         };
-        acknowledger.acknowledge(sequence, bytes).map_err(|error| refuse_log(&error))
+        acknowledger.acknowledge(through.min(self.read_through)).map_err(|e| refuse_cursor(&e))
     }
+}
+
+fn open_unacknowledged(directory: &AttemptDir) -> Result<(LogReader, u64), ReadLogError> {
+    let consumed_through = LogReader::open(directory)?.consumed_through()?;
+    let reader = LogReader::open_from(directory, consumed_through.saturating_add(1))?;
+    Ok((reader, consumed_through))
 }
 
 pub(crate) fn item(record: Record) -> Item {
@@ -102,14 +89,16 @@ pub(crate) fn item(record: Record) -> Item {
     }
 }
 
-pub(crate) fn refuse_log(error: &LogError) -> Refusal {
+pub(crate) fn refuse_log(error: &ReadLogError) -> Refusal {
+    Refusal::new(Code::Storage, with_errno(error))
+}
+
+fn refuse_cursor(error: &AcknowledgeError) -> Refusal {
     let code = match error {
-        LogError::Held => Code::Conflict,
-        LogError::Missing => Code::NotFound,
-        LogError::NoRoom
-        | LogError::Io { .. }
-        | LogError::Damaged { .. }
-        | LogError::DamagedHead => Code::Storage,
+        AcknowledgeError::Busy | AcknowledgeError::BeyondEnd { .. } => Code::Conflict,
+        AcknowledgeError::Read(_) | AcknowledgeError::Head(_) | AcknowledgeError::Trim(_) => {
+            Code::Storage
+        }
     };
-    Refusal::new(code, error.to_string())
+    Refusal::new(code, with_errno(error))
 }

@@ -10,7 +10,7 @@
 //! owner a service; sessions, credentials, gateways and preparers are refused by name.
 //!
 //! Reading order: `service`, `prepare`, `choice`, `probe`, `start`, `control`, `status`, `stop`,
-//! `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`, `streams`, `from_log`, `input`,
+//! `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`, `item`, `streams`, `from_log`, `input`,
 //! `observe`, `wait`, `warden`.
 //!
 //! ```
@@ -49,10 +49,10 @@ mod capabilities;
 mod choice;
 mod cleanup;
 mod control;
-mod service;
 mod evidence;
 mod from_log;
 mod input;
+mod item;
 mod limits;
 mod list;
 mod observe;
@@ -62,6 +62,7 @@ mod probe;
 mod reconcile;
 mod refusal;
 mod runner_command;
+mod service;
 mod start;
 mod status;
 mod stop;
@@ -69,23 +70,26 @@ mod streams;
 mod survivors;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod verdict;
 mod verify;
 mod wait;
 mod warden;
 
-pub use service::{Service, ServiceConfig};
 pub use attach::{Attached, HostPlace};
 pub use capabilities::{Capabilities, ExecutableMeasurement, SurvivesHost};
 pub use evidence::EvidencePage;
 pub use input::InputSender;
+pub use item::Item;
 pub use list::{AttemptList, LISTED_MAX, Listed, Unreadable};
 pub use observe::Observer;
 pub use placement_protocol::{InputRefused, StopMode};
 pub use runner_command::{RUNNER_ARGUMENT, RunnerCommand};
+pub use service::{Service, ServiceConfig};
 pub use start::Started;
 pub use stop::IfUncertain;
-pub use streams::{Item, Streams};
+pub use streams::Streams;
 pub use verify::{Verified, VerifyFault};
 pub use wait::Waited;

@@ -29,7 +29,3 @@ pub(crate) const STOP_RECORDED: Duration = Duration::from_millis(500);
 
 /// How long ended members of a group may wait for their reaper.
 pub(crate) const GROUP_ZOMBIES: Duration = Duration::from_secs(1);
-
-/// Records that a recipient of an ended attempt may hold unacknowledged: each is remembered with
-/// its place.
-pub(crate) const UNACKNOWLEDGED_MAX: usize = 1_024;

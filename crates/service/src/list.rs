@@ -41,16 +41,15 @@ impl Service {
     /// # Errors
     /// STORAGE where the store cannot be read; a malformed row is listed as such.
     pub fn list(&self, listed: Listed) -> Result<AttemptList, Refusal> {
-        let read = |selection| {
-            self.inner.reader.list(Some(&self.inner.owner), selection, LISTED_MAX)
-        };
+        let read =
+            |selection| self.inner.reader.list(Some(&self.inner.owner), selection, LISTED_MAX);
         let mut found = match listed {
             Listed::All => read(Selection::All)?,
             Listed::Open => joined(read(Selection::Unsettled)?, read(Selection::Uncleaned)?),
         };
-        found.rows.sort_by(|a, b| {
-            (&b.created_at, &a.attempt_id).cmp(&(&a.created_at, &b.attempt_id))
-        });
+        found
+            .rows
+            .sort_by(|a, b| (&b.created_at, &a.attempt_id).cmp(&(&a.created_at, &b.attempt_id)));
         // An attempt that moved on between the two reads is in both.
         found.rows.dedup_by(|a, b| a.attempt_id == b.attempt_id);
         let unreadable = |corrupt: placement_store::CorruptRow| Unreadable {

@@ -3,10 +3,10 @@
 use crate::Service;
 use crate::from_log::{item, refuse_log};
 use crate::refusal::conflict;
-use crate::streams::Item;
+use crate::item::Item;
 use crate::wait::{is_past, left};
 use placement_contract::{AttemptId, Refusal};
-use placement_homes::{LogError, LogItem, LogReader};
+use placement_homes::{LogItem, LogReader, ReadLogError};
 use std::time::{Duration, Instant};
 
 /// Longest sleep between two looks whether the runner still lives: its end changes no log.
@@ -27,7 +27,7 @@ impl Service {
     /// Looks on at an attempt's output from the start of its transcript.
     ///
     /// # Errors
-    /// NOT_FOUND; CONFLICT where the launch keeps no log on disk; STORAGE.
+    /// `NOT_FOUND`; CONFLICT where the launch keeps no log on disk; STORAGE.
     pub fn observe(&self, attempt_id: &AttemptId) -> Result<Observer, Refusal> {
         let request = self.look(attempt_id)?.request()?;
         if request.supervision.spool_bytes_max == 0 {
@@ -53,16 +53,16 @@ impl Observer {
             if self.reader.is_none()
                 && let Some(directory) = self.service.attempt_directory(&row)?
             {
-                self.reader = match LogReader::open(directory.dir()) {
+                self.reader = match LogReader::open(&directory) {
                     Ok(reader) => Some(reader),
-                    Err(LogError::Missing) => None,
+                    Err(ReadLogError::Missing) => None,
                     Err(error) => return Err(refuse_log(&error)),
                 };
             }
             if let Some(reader) = &mut self.reader {
                 match reader.next_item().map_err(|error| refuse_log(&error))? {
                     Some(LogItem::Record(record)) => return Ok(Some(item(record))),
-                    Some(LogItem::Gap { bytes }) => return Ok(Some(Item::Gap { bytes })),
+                    Some(LogItem::Gap(gap)) => return Ok(Some(Item::Gap { bytes: gap.bytes })),
                     None => {}
                 }
             }
@@ -77,9 +77,10 @@ impl Observer {
         Ok(Some(Item::End))
     }
 
-    fn wait(&self, at_most: Duration) {
-        match &self.reader {
-            Some(reader) => reader.wait(at_most),
+    fn wait(&mut self, at_most: Duration) {
+        match &mut self.reader {
+            // Changed or not, the next round looks.
+            Some(reader) => drop(reader.wait(at_most)),
             // The log is made within the start budget, and no event tells of it.
             None => std::thread::sleep(at_most.min(crate::limits::LOOK)),
         }

@@ -20,10 +20,7 @@ impl Service {
         let Some(key) = &row.home_key else { return Ok(None) };
         let key = HomeKey::parse(key)
             .map_err(|_| Refusal::new(Code::Storage, "the recorded home is malformed"))?;
-        self.inner
-            .root
-            .attempt(&key)
-            .map_err(|error| unavailable(with_errno(&error)))
+        self.inner.root.attempt(&key).map_err(|error| unavailable(with_errno(&error)))
     }
 
     /// Looks whether the runner of an attempt lives: by its lock, else by its recorded identity.

@@ -21,7 +21,7 @@ impl Service {
     /// # Errors
     /// FORBIDDEN for another owner's request and for a directory that is not admitted; CONFLICT
     /// for a key or an attempt id that is taken; INVALID, DENIED and UNSUPPORTED as the request and
-    /// the policy have it; UNSUPPORTED_CAPABILITY with what was required and what was measured;
+    /// the policy have it; `UNSUPPORTED_CAPABILITY` with what was required and what was measured;
     /// UNAVAILABLE where it could not be measured; STORAGE. Nothing is recorded then.
     pub fn prepare(&self, request: &LaunchRequest) -> Result<Attempt, Refusal> {
         if request.owner_id != self.inner.owner {

@@ -20,7 +20,7 @@ impl Service {
     /// observation adds no evidence.
     ///
     /// # Errors
-    /// NOT_FOUND and STORAGE.
+    /// `NOT_FOUND` and STORAGE.
     pub fn reconcile(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
         Ok(self.reconcile_row(self.row(attempt_id)?)?.attempt())
     }
@@ -65,7 +65,7 @@ impl Service {
             runner,
             leader: leader_seen(row),
         };
-        self.act(row, decide(&facts))
+        self.act(row, decide(facts))
     }
 
     fn act(&self, row: &Row, verdict: Verdict) -> Result<Option<Row>, Refusal> {
@@ -119,33 +119,28 @@ impl Service {
 
     fn end_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
         let end = recorded_leaf(row).as_ref().map(end_leaf);
+        let live = row.state.execution.is_live();
         // Looked at after the leaf: a process that moved itself out of it is still there.
-        match (end, leader_seen(row)) {
-            (Some(LeafEnd::Gone(gone)), LeaderSeen::Absent) => {
+        match leader_seen(row) {
+            LeaderSeen::Absent => {
                 let mut rows = absent(row);
-                rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
+                // Where it remains, the next reconcile finds the leaf again.
+                if let Some(LeafEnd::Gone(gone)) = end {
+                    rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
+                }
                 self.settle(row, &rows)
             }
-            (Some(LeafEnd::Remains(phrase)), LeaderSeen::Absent) => {
-                let row = self.settle(row, &absent(row))?;
-                // Kept for the next one, who finds the leaf again.
-                drop(phrase);
-                Ok(row)
-            }
-            (Some(LeafEnd::Remains(phrase)), _) if row.state.execution.is_live() => {
-                let detail = format!("the runner is gone: {phrase}");
-                self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
-            }
-            (None, LeaderSeen::Absent) => self.settle(row, &absent(row)),
-            (_, LeaderSeen::Present) => self.note_alive(row),
-            (_, LeaderSeen::Unknown | LeaderSeen::NotRecorded)
-                if row.state.execution.is_live() =>
-            {
+            LeaderSeen::Present => match end {
+                Some(LeafEnd::Remains(phrase)) if live => {
+                    let detail = format!("the runner is gone: {phrase}");
+                    self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
+                }
+                Some(LeafEnd::Remains(_) | LeafEnd::Gone(_)) | None => self.note_alive(row),
+            },
+            LeaderSeen::Unknown | LeaderSeen::NotRecorded if live => {
                 self.settle(row, &[unobserved(row)])
             }
-            (_, LeaderSeen::Absent | LeaderSeen::Unknown | LeaderSeen::NotRecorded) => {
-                Ok(Some(row.clone()))
-            }
+            LeaderSeen::Unknown | LeaderSeen::NotRecorded => Ok(Some(row.clone())),
         }
     }
 

@@ -9,7 +9,9 @@ use placement_contract::{
     AttemptId, CapabilityReport, Clock, Code, LaunchRequest, OwnerId, Refusal,
 };
 use placement_policy::Snapshot;
-use placement_store::{Change, Draft, Durability, Fields, RecordError, Role, Row, Store, StorePaths};
+use placement_store::{
+    Change, Draft, Durability, Fields, RecordError, Role, Row, Store, StorePaths,
+};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,6 +70,8 @@ impl Service {
         let ServiceConfig { root: root_path, owner, snapshot, runner, clock, temporary_base } =
             config;
         let root = placement_homes::Root::open(&root_path).map_err(|error| refuse_root(&error))?;
+        // The physical path: the runner opens it from another working directory.
+        let root_path = root.path().to_owned();
         let paths = StorePaths::below(&root_path);
         let store = Store::open(&paths, Role::Service, Arc::clone(&clock))?;
         let reader = Store::open(&paths, Role::Service, Arc::clone(&clock))?;
@@ -109,7 +113,7 @@ impl Service {
     /// Returns what is recorded of an attempt, without looking at anything else.
     ///
     /// # Errors
-    /// NOT_FOUND for an unknown and a foreign attempt alike; STORAGE.
+    /// `NOT_FOUND` for an unknown and a foreign attempt alike; STORAGE.
     pub fn recorded(&self, attempt_id: &AttemptId) -> Result<placement_contract::Attempt, Refusal> {
         Ok(self.look(attempt_id)?.attempt())
     }
@@ -117,7 +121,7 @@ impl Service {
     /// Returns the request of an attempt as it was admitted.
     ///
     /// # Errors
-    /// NOT_FOUND; STORAGE where it does not decode any more.
+    /// `NOT_FOUND`; STORAGE where it does not decode any more.
     pub fn request(&self, attempt_id: &AttemptId) -> Result<LaunchRequest, Refusal> {
         Ok(self.look(attempt_id)?.request()?)
     }

@@ -1,9 +1,9 @@
 //! Starting a recorded attempt: its runner is spawned, given its order and waited for.
 
 use crate::Service;
-use crate::service::was_overtaken;
 use crate::refusal::{conflict, not_started, unavailable};
 use crate::runner_command::RUNNER_ARGUMENT;
+use crate::service::was_overtaken;
 use crate::streams::Streams;
 use crate::wait::wait_readable;
 use placement_contract::{
@@ -49,7 +49,7 @@ impl Service {
     /// runs out first the start goes on, and the attempt is returned as starting.
     ///
     /// # Errors
-    /// NOT_FOUND; FORBIDDEN and the like where a grant no longer holds (`grant.refused`; the
+    /// `NOT_FOUND`; FORBIDDEN and the like where a grant no longer holds (`grant.refused`; the
     /// attempt stays intended); UNAVAILABLE where no runner could be started or it ended before its
     /// claim (the attempt stays intended); the runner's own refusal, after which the attempt is
     /// exited and no child was; UNCERTAIN where the runner ended and nothing is proven; STORAGE.
@@ -118,7 +118,8 @@ impl Service {
         recipient: &RecipientId,
     ) -> Result<Order, Refusal> {
         let snapshot = self.snapshot();
-        let malformed = |what| Refusal::new(Code::Storage, format!("the recorded {what} is malformed"));
+        let malformed =
+            |what| Refusal::new(Code::Storage, format!("the recorded {what} is malformed"));
         let home_key = row.home_key.as_deref().and_then(|key| Id::parse(key).ok());
         let host = ProcessIdentity::this_process()
             .map_err(|error| unavailable(format!("the host's identity: {error}")))?;

@@ -12,7 +12,7 @@ impl Service {
     /// Changes nothing: an observation is returned beside the record, never written over it.
     ///
     /// # Errors
-    /// NOT_FOUND for an unknown and a foreign attempt alike; STORAGE.
+    /// `NOT_FOUND` for an unknown and a foreign attempt alike; STORAGE.
     pub fn status(&self, attempt_id: &AttemptId) -> Result<Status, Refusal> {
         let row = self.look(attempt_id)?;
         let liveness = liveness(&row, self.inner.clock.now());

@@ -2,12 +2,12 @@
 
 use crate::Service;
 use crate::control::NoAnswer;
-use crate::service::was_overtaken;
 use crate::limits::{LOOK, STOP_RECORDED};
 use crate::reconcile::{leader_seen, recorded_leaf};
 use crate::refusal::unavailable;
+use crate::service::was_overtaken;
 use crate::survivors;
-use crate::tree::end_leaf;
+use crate::tree::{LeafEnd, end_leaf};
 use crate::verdict::{LeaderSeen, RunnerSeen};
 use crate::wait::wait_readable;
 use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Refusal};
@@ -37,7 +37,7 @@ impl Service {
     /// first, never by a number. Returns what is recorded then, which may still be the state before.
     ///
     /// # Errors
-    /// NOT_FOUND; UNAVAILABLE where a living runner does not answer and nothing could be signalled;
+    /// `NOT_FOUND`; UNAVAILABLE where a living runner does not answer and nothing could be signalled;
     /// STORAGE.
     pub fn stop(
         &self,
@@ -55,7 +55,7 @@ impl Service {
                 ExecutionState::Exited => Some(self.stop_leftovers(row, mode)?),
                 ExecutionState::Uncertain => match if_uncertain {
                     IfUncertain::Leave => Some(row),
-                    IfUncertain::EndSurvivors => Some(self.end_survivors(row)?),
+                    IfUncertain::EndSurvivors => Some(self.end_survivors(&row)?),
                 },
             };
             if let Some(row) = done {
@@ -83,13 +83,13 @@ impl Service {
                 self.stop_before_child(row, stop)
             }
             RunnerSeen::Alive => match self.signal_leader(row, mode)? {
-                Signalled::Yes(row) => Ok(Some(row)),
+                Signalled::Yes(row) => Ok(Some(*row)),
                 Signalled::Overtaken => Ok(None),
                 // Never uncertain while the runner may live.
                 Signalled::No(_) => Err(unavailable("the runner lives and does not answer")),
             },
             RunnerSeen::Unknown => match self.signal_leader(row, mode)? {
-                Signalled::Yes(row) => Ok(Some(row)),
+                Signalled::Yes(row) => Ok(Some(*row)),
                 Signalled::Overtaken => Ok(None),
                 Signalled::No(why) => self.unproven(row, why),
             },
@@ -142,19 +142,24 @@ impl Service {
     }
 
     fn stop_without_runner(&self, row: &Row, mode: StopMode) -> Result<Option<Row>, Refusal> {
-        if leader_seen(row) != LeaderSeen::Present {
-            return Ok(Some(self.reconcile_row(row.clone())?));
-        }
-        if row.leaf.is_some() {
+        let mut row = row.clone();
+        if row.leaf.is_some() && leader_seen(&row) == LeaderSeen::Present {
             let detail = format!("{}, without a runner: the cgroup is killed", label(mode));
             let asked = [Draft::new(EvidenceKind::StopRequested, detail)];
-            let Some(row) = self.commit(row, &asked, Durability::Normal)? else { return Ok(None) };
-            return Ok(Some(self.reconcile_row(row)?));
+            let Some(stopping) = self.commit(&row, &asked, Durability::Normal)? else {
+                return Ok(None);
+            };
+            row = stopping;
         }
-        match self.signal_leader(row, mode)? {
-            Signalled::Yes(row) => Ok(Some(self.reconcile_row(row)?)),
+        // Ends a leaf; a leader without one, or out of it, is signalled then.
+        row = self.reconcile_row(row)?;
+        if !row.state.execution.is_live() || leader_seen(&row) != LeaderSeen::Present {
+            return Ok(Some(row));
+        }
+        match self.signal_leader(&row, mode)? {
+            Signalled::Yes(row) => Ok(Some(self.reconcile_row(*row)?)),
             Signalled::Overtaken => Ok(None),
-            Signalled::No(why) => self.unproven(row, why),
+            Signalled::No(why) => self.unproven(&row, why),
         }
     }
 
@@ -182,7 +187,7 @@ impl Service {
         }
         let sent = [Draft::new(EvidenceKind::SignalGroup, format!("{signal} to {reached}"))];
         Ok(match self.commit(row, &sent, Durability::Normal)? {
-            Some(row) => Signalled::Yes(row),
+            Some(row) => Signalled::Yes(Box::new(row)),
             None => Signalled::Overtaken,
         })
     }
@@ -201,21 +206,19 @@ impl Service {
     }
 
     /// Ends whatever of an uncertain attempt is found: by its runner, its leaf, or its marker.
-    fn end_survivors(&self, row: Row) -> Result<Row, Refusal> {
+    fn end_survivors(&self, row: &Row) -> Result<Row, Refusal> {
         let forced = Stop { mode: StopMode::Forced, grace_ms: None };
-        if self.ask_stop(&row, forced).is_ok_and(|reply| reply.accepted) {
-            return self.await_record(&row);
+        if self.ask_stop(row, forced).is_ok_and(|reply| reply.accepted) {
+            return self.await_record(row);
         }
-        if let Some(leaf) = recorded_leaf(&row) {
-            // What it came to is looked at again by the reconcile.
-            drop(end_leaf(&leaf));
-        }
-        let scan = self.find_survivors(&row);
+        // What became of the leaf is looked at again by the reconcile.
+        let _: Option<LeafEnd> = recorded_leaf(row).as_ref().map(end_leaf);
+        let scan = self.find_survivors(row);
         let killed = survivors::kill(&scan);
         if killed > 0 {
             let detail = format!("{killed} by the attempt's marker; {}", survivors::phrase(&scan));
             let sent = [Draft::new(EvidenceKind::SignalKill, detail)];
-            self.commit(&row, &sent, Durability::Normal)?;
+            self.commit(row, &sent, Durability::Normal)?;
         }
         let row = self.row(&row.attempt_id)?;
         self.reconcile_row(row)
@@ -242,7 +245,7 @@ impl Service {
 }
 
 enum Signalled {
-    Yes(Row),
+    Yes(Box<Row>),
     /// Nothing was reached, and why.
     No(&'static str),
     Overtaken,

@@ -4,74 +4,21 @@
 use crate::Service;
 use crate::from_log::FromLog;
 use crate::input::{InputSender, Wire};
+use crate::item::Item;
 use crate::limits::{CONNECT, LOOK};
 use crate::places::DATA_SOCKET;
 use crate::refusal::{conflict, unavailable};
-use crate::verdict::RunnerSeen;
 use crate::wait::{is_past, left, wait_for};
 use placement_contract::{
-    AttemptId, Code, EvidenceKind, ExecutionState, Exit, Generation, RecipientId, Refusal,
-    StreamName,
+    AttemptId, Code, EvidenceKind, ExecutionState, Generation, RecipientId, Refusal,
 };
-use placement_protocol::{
-    FromRecipient, FromRunner, Hello, HelloRefused, InputRefused, LinkKind, RefusedWhy,
-};
+use placement_protocol::{FromRecipient, FromRunner, Hello, LinkKind};
 use placement_store::{ChildIdentity, Row};
-use placement_transport::{Filled, HelloError, Link, LinkError, connect, open};
+use placement_transport::{Filled, Link, LinkError, connect, open};
 use rustix::event::PollFlags;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What comes from an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
-    /// Bytes of output.
-    Chunk {
-        /// The stream.
-        stream: StreamName,
-        /// Its place among the chunks and ends of the attempt, from 1.
-        sequence: u64,
-        /// The place of its first byte in its stream, from 0.
-        offset: u64,
-        /// The bytes, at most 65 536.
-        bytes: Vec<u8>,
-    },
-    /// The end of one stream.
-    Eof {
-        /// The stream.
-        stream: StreamName,
-        /// Its place among the chunks and ends of the attempt.
-        sequence: u64,
-        /// Whether the stream was cut off before its end.
-        truncated: bool,
-    },
-    /// Bytes that are not kept any more.
-    Gap {
-        /// How many, both streams together.
-        bytes: u64,
-    },
-    /// The exit of the child; comes once, apart from the ends of its streams.
-    Exit {
-        /// The exit, where it was observed.
-        exit: Option<Exit>,
-        /// Whether it cannot be said how the child ended.
-        uncertain: bool,
-        /// Whether a stop was accepted before.
-        stopped: bool,
-    },
-    /// The answer to input.
-    Input {
-        /// Its number.
-        write_id: u64,
-        /// Why it was not accepted.
-        refused: Option<InputRefused>,
-    },
-    /// Another recipient took over; nothing comes after it.
-    Taken,
-    /// Everything came; nothing comes after it.
-    End,
-}
 
 /// The output of one attempt, for its bound recipient.
 ///
@@ -88,6 +35,8 @@ pub struct Streams {
     seen_through: u64,
     acknowledged_through: u64,
     exit_told: bool,
+    /// The last link was closed by the runner: it is given a moment to end before the next one.
+    was_unlinked: bool,
 }
 
 #[derive(Debug)]
@@ -127,6 +76,7 @@ impl Streams {
             seen_through: 0,
             acknowledged_through: 0,
             exit_told: false,
+            was_unlinked: false,
         }
     }
 
@@ -162,15 +112,14 @@ impl Streams {
     /// until [`Streams::acknowledge`]. After [`Item::Taken`] and [`Item::End`] the same comes again.
     ///
     /// # Errors
-    /// STORAGE where the log on disk is damaged; CONFLICT where 1024 records of an ended attempt
-    /// are not acknowledged; UNAVAILABLE.
+    /// STORAGE where the log on disk is damaged; `NOT_FOUND`; UNAVAILABLE.
     pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Item>, Refusal> {
         loop {
             let step = match &mut self.phase {
                 Phase::Over(last) => Step::Item(last.clone()),
                 Phase::Unlinked => self.find_source(deadline)?,
-                Phase::Linked(_) => self.from_link(deadline),
-                Phase::Log(_) => self.from_log()?,
+                Phase::Linked(_) => self.next_of_link(deadline),
+                Phase::Log(_) => self.next_of_log()?,
             };
             match step {
                 Step::Item(item) => return Ok(Some(item)),
@@ -231,8 +180,13 @@ impl Streams {
             return Ok(self.over(Item::Taken));
         }
         // Looked at before the connection is tried: what is gone then stays gone.
-        if self.service.has_ended(&row) && self.service.runner_seen(&row) != RunnerSeen::Alive {
+        if self.service.has_ended(&row) {
             return self.open_log(&row);
+        }
+        if self.was_unlinked {
+            self.was_unlinked = false;
+            std::thread::sleep(LOOK.min(left(deadline)));
+            return Ok(Step::Again);
         }
         match self.connect_data(&row, Instant::now() + CONNECT.min(left(deadline))) {
             Some(link) => {
@@ -255,36 +209,13 @@ impl Streams {
         let token = self.service.token(row)?;
         let stream = connect(directory.dir().as_fd(), DATA_SOCKET, deadline).ok()?;
         let mut link = Link::new(stream, LinkKind::Data);
-        let hello = Hello::data(
-            self.attempt_id.clone(),
-            token,
-            self.generation,
-            self.recipient.clone(),
-        );
-        match open(&mut link, &hello, deadline) {
-            Ok(_) => Some(link),
-            // Another recipient may be about to take over: the record tells, at the next look.
-            Err(
-                HelloError::Refused(HelloRefused {
-                    reason:
-                        RefusedWhy::Generation
-                        | RefusedWhy::Recipient
-                        | RefusedWhy::Busy
-                        | RefusedWhy::Version
-                        | RefusedWhy::Link
-                        | RefusedWhy::Attempt
-                        | RefusedWhy::Unrecognized,
-                    ..
-                })
-                | HelloError::Link(_)
-                | HelloError::Peer(_)
-                | HelloError::Message(_)
-                | HelloError::Silent(_),
-            ) => None,
-        }
+        let hello =
+            Hello::data(self.attempt_id.clone(), token, self.generation, self.recipient.clone());
+        // Refused or not, the record tells at the next look who is bound.
+        open(&mut link, &hello, deadline).ok().map(|_| link)
     }
 
-    fn from_link(&mut self, deadline: Option<Instant>) -> Step {
+    fn next_of_link(&mut self, deadline: Option<Instant>) -> Step {
         let Phase::Linked(descriptor) = &self.phase else { return Step::Again };
         let received = self.wire.with(|link| {
             link.flush()?;
@@ -365,6 +296,7 @@ impl Streams {
     fn unlink(&mut self) -> Step {
         self.wire.close();
         self.phase = Phase::Unlinked;
+        self.was_unlinked = true;
         Step::Again
     }
 
@@ -377,7 +309,7 @@ impl Streams {
         Ok(Step::Again)
     }
 
-    fn from_log(&mut self) -> Result<Step, Refusal> {
+    fn next_of_log(&mut self) -> Result<Step, Refusal> {
         let Phase::Log(log) = &mut self.phase else { return Ok(Step::Again) };
         if let Some(log) = log {
             match log.next(self.seen_through)? {

@@ -53,7 +53,11 @@ fn kill_one(survivor: &ProcessIdentity) -> bool {
 }
 
 fn count(survivors: usize) -> String {
-    if survivors == 1 { "1 survivor seen".to_owned() } else { format!("{survivors} survivors seen") }
+    if survivors == 1 {
+        "1 survivor seen".to_owned()
+    } else {
+        format!("{survivors} survivors seen")
+    }
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ pub(crate) enum Verdict {
 /// Concludes from the facts.
 ///
 /// Never concludes anything against a runner that lives: it is the one that knows.
-pub(crate) fn decide(facts: &Facts) -> Verdict {
+pub(crate) fn decide(facts: Facts) -> Verdict {
     match facts.execution {
         ExecutionState::Intended => Verdict::Unchanged,
         ExecutionState::Exited => decide_exited(facts),
@@ -92,7 +92,7 @@ pub(crate) fn decide(facts: &Facts) -> Verdict {
     }
 }
 
-fn decide_exited(facts: &Facts) -> Verdict {
+fn decide_exited(facts: Facts) -> Verdict {
     let runner_gone = facts.runner == RunnerSeen::Gone && !facts.earlier_boot;
     match facts.mechanism {
         Some(Mechanism::Cgroup) if runner_gone && !facts.tree_gone => Verdict::SettleTree,
@@ -103,7 +103,7 @@ fn decide_exited(facts: &Facts) -> Verdict {
 }
 
 /// Live or uncertain.
-fn decide_open(facts: &Facts) -> Verdict {
+fn decide_open(facts: Facts) -> Verdict {
     if facts.earlier_boot {
         // Commits without a sync may be missing, so not even the gate proves that no child was.
         return Verdict::Absent;
@@ -123,7 +123,7 @@ fn decide_open(facts: &Facts) -> Verdict {
     }
 }
 
-fn decide_without_runner(facts: &Facts) -> Verdict {
+fn decide_without_runner(facts: Facts) -> Verdict {
     match (facts.leader, facts.mechanism) {
         // The program runs only after its identity was committed.
         (LeaderSeen::NotRecorded, _) if facts.execution == ExecutionState::Running => {
@@ -167,7 +167,7 @@ mod tests {
                 for leader in LEADERS {
                     let seen =
                         Facts { mechanism, leader, runner: RunnerSeen::Alive, ..facts(execution) };
-                    assert_eq!(decide(&seen), Verdict::Supervised, "{seen:?}");
+                    assert_eq!(decide(seen), Verdict::Supervised, "{seen:?}");
                 }
             }
         }
@@ -175,19 +175,19 @@ mod tests {
 
     #[test]
     fn an_intent_and_a_settled_exit_stay() {
-        assert_eq!(decide(&facts(Intended)), Verdict::Unchanged);
+        assert_eq!(decide(facts(Intended)), Verdict::Unchanged);
         let settled = Facts { tree_gone: true, ..facts(Exited) };
-        assert_eq!(decide(&settled), Verdict::Unchanged);
+        assert_eq!(decide(settled), Verdict::Unchanged);
         for mechanism in [Some(Mechanism::Subreaper), None] {
-            assert_eq!(decide(&Facts { mechanism, ..facts(Exited) }), Verdict::Unchanged);
+            assert_eq!(decide(Facts { mechanism, ..facts(Exited) }), Verdict::Unchanged);
         }
     }
 
     #[test]
     fn the_leaf_of_an_exited_attempt_is_ended_once_its_runner_is_gone() {
-        assert_eq!(decide(&facts(Exited)), Verdict::SettleTree);
+        assert_eq!(decide(facts(Exited)), Verdict::SettleTree);
         for runner in [RunnerSeen::Alive, RunnerSeen::Unknown] {
-            assert_eq!(decide(&Facts { runner, ..facts(Exited) }), Verdict::Unchanged);
+            assert_eq!(decide(Facts { runner, ..facts(Exited) }), Verdict::Unchanged);
         }
     }
 
@@ -195,9 +195,8 @@ mod tests {
     fn a_runner_gone_before_an_identity_proves_that_no_child_came_to_be() {
         for mechanism in MECHANISMS {
             for execution in [Starting, Stopping, Uncertain] {
-                let seen =
-                    Facts { mechanism, leader: LeaderSeen::NotRecorded, ..facts(execution) };
-                assert_eq!(decide(&seen), Verdict::NotStarted);
+                let seen = Facts { mechanism, leader: LeaderSeen::NotRecorded, ..facts(execution) };
+                assert_eq!(decide(seen), Verdict::NotStarted);
             }
         }
     }
@@ -205,7 +204,7 @@ mod tests {
     #[test]
     fn running_without_an_identity_is_not_taken_for_never_started() {
         let seen = Facts { leader: LeaderSeen::NotRecorded, ..facts(Running) };
-        assert_eq!(decide(&seen), Verdict::Unidentified);
+        assert_eq!(decide(seen), Verdict::Unidentified);
     }
 
     #[test]
@@ -214,7 +213,7 @@ mod tests {
             for leader in LEADERS {
                 for runner in [RunnerSeen::Gone, RunnerSeen::Unknown] {
                     let seen = Facts { earlier_boot: true, leader, runner, ..facts(execution) };
-                    assert_eq!(decide(&seen), Verdict::Absent, "{seen:?}");
+                    assert_eq!(decide(seen), Verdict::Absent, "{seen:?}");
                 }
             }
         }
@@ -224,28 +223,25 @@ mod tests {
     fn a_leaf_without_a_runner_is_ended_whatever_the_leader() {
         for leader in [LeaderSeen::Present, LeaderSeen::Absent, LeaderSeen::Unknown] {
             for execution in OPEN {
-                assert_eq!(decide(&Facts { leader, ..facts(execution) }), Verdict::EndTree);
+                assert_eq!(decide(Facts { leader, ..facts(execution) }), Verdict::EndTree);
             }
         }
     }
 
     #[test]
     fn a_subreaper_takes_its_proof_along() {
-        let with = |leader| Facts {
-            mechanism: Some(Mechanism::Subreaper),
-            leader,
-            ..facts(Running)
-        };
+        let with =
+            |leader| Facts { mechanism: Some(Mechanism::Subreaper), leader, ..facts(Running) };
         for leader in [LeaderSeen::Present, LeaderSeen::Absent, LeaderSeen::Unknown] {
-            assert_eq!(decide(&with(leader)), Verdict::ProofLost);
+            assert_eq!(decide(with(leader)), Verdict::ProofLost);
             let uncertain = Facts { execution: Uncertain, ..with(leader) };
-            assert_eq!(decide(&uncertain), Verdict::Unchanged);
+            assert_eq!(decide(uncertain), Verdict::Unchanged);
         }
     }
 
     #[test]
     fn a_group_without_a_runner_goes_by_its_leader() {
-        let with = |leader| decide(&Facts { mechanism: None, leader, ..facts(Running) });
+        let with = |leader| decide(Facts { mechanism: None, leader, ..facts(Running) });
         assert_eq!(with(LeaderSeen::Absent), Verdict::Absent);
         assert_eq!(with(LeaderSeen::Present), Verdict::Alive);
         assert_eq!(with(LeaderSeen::Unknown), Verdict::Unobserved);
@@ -254,7 +250,7 @@ mod tests {
     #[test]
     fn an_unseen_runner_and_an_unseen_leader_make_it_uncertain() {
         let unseen = Facts { runner: RunnerSeen::Unknown, ..facts(Running) };
-        let with = |leader| decide(&Facts { leader, ..unseen });
+        let with = |leader| decide(Facts { leader, ..unseen });
         assert_eq!(with(LeaderSeen::NotRecorded), Verdict::Unidentified);
         assert_eq!(with(LeaderSeen::Unknown), Verdict::Unobserved);
         assert_eq!(with(LeaderSeen::Present), Verdict::Alive);
@@ -265,7 +261,7 @@ mod tests {
     fn uncertain_says_nothing_twice() {
         for leader in [LeaderSeen::NotRecorded, LeaderSeen::Unknown] {
             let seen = Facts { runner: RunnerSeen::Unknown, leader, ..facts(Uncertain) };
-            assert_eq!(decide(&seen), Verdict::Unchanged);
+            assert_eq!(decide(seen), Verdict::Unchanged);
         }
     }
 }

@@ -41,7 +41,7 @@ impl Service {
     /// that one too.
     ///
     /// # Errors
-    /// NOT_FOUND; STORAGE where the attempt's own row is malformed. What the check finds is no
+    /// `NOT_FOUND`; STORAGE where the attempt's own row is malformed. What the check finds is no
     /// error.
     pub fn verify(
         &self,

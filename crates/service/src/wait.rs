@@ -27,7 +27,7 @@ impl Service {
     /// or a reconcile finds it out.
     ///
     /// # Errors
-    /// NOT_FOUND and STORAGE.
+    /// `NOT_FOUND` and STORAGE.
     pub fn wait_ended(
         &self,
         attempt_id: &AttemptId,
@@ -43,7 +43,9 @@ impl Service {
                 return Ok(Waited::DeadlineElapsed);
             }
             if let Some(pidfd) = self.inner.warden.pidfd_of(attempt_id) {
-                wait_readable(pidfd.as_fd(), deadline);
+                if wait_readable(pidfd.as_fd(), deadline) {
+                    return Ok(Waited::Ended);
+                }
             } else if !self.wait_by_control(&row, deadline) {
                 std::thread::sleep(pause.min(left(deadline)));
                 pause = (pause * 2).min(LOOK * 20);
@@ -100,9 +102,9 @@ pub(crate) fn wait_for(
     }
 }
 
-/// Returns the time until a deadline; a day where there is none.
+/// Returns the time until a deadline; without an end where there is none.
 pub(crate) fn left(deadline: Option<Instant>) -> Duration {
-    deadline.map_or(Duration::from_secs(86_400), |deadline| {
+    deadline.map_or(Duration::MAX, |deadline| {
         deadline.saturating_duration_since(Instant::now())
     })
 }

@@ -117,7 +117,7 @@ mod tests {
     fn a_duration_has_a_unit() {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1_500)));
-        assert_eq!(duration("2h"), Ok(Duration::from_secs(7_200)));
+        assert_eq!(duration("2h"), Ok(Duration::from_hours(2)));
         for wrong in ["", "5", "s", "-1s", "1.5s", "1d", "99999999999999999h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

@@ -93,7 +93,7 @@ fn print_log(host: &Placement, attempt: &AttemptHandle, sink: &mut Sink) -> Resu
     loop {
         match observer.next(None)? {
             Seen::Chunk(chunk) => sink.write(&chunk)?,
-            Seen::Gap { pieces } => say(&format!("{pieces} pieces of output are no longer kept")),
+            Seen::Gap { bytes } => say(&format!("{bytes} bytes of output are no longer kept")),
             Seen::Nothing => {}
             Seen::End => return Ok(()),
         }

@@ -55,7 +55,7 @@ fn read(
     loop {
         match observer.next(deadline)? {
             Seen::Chunk(chunk) => write(&chunk)?,
-            Seen::Gap { pieces } => say(&format!("{pieces} pieces of output are no longer kept")),
+            Seen::Gap { bytes } => say(&format!("{bytes} bytes of output are no longer kept")),
             Seen::Nothing if deadline.is_none() => {}
             Seen::Nothing | Seen::End => return Ok(()),
         }

@@ -1,15 +1,17 @@
 //! `ps`: attempts in a table.
 
+use super::selection::say_unreadable;
 use crate::context::Context;
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::render;
-use placement::{Attempt, CleanupState, Clock as _, Placement, SystemClock};
+use placement::{Attempt, Clock as _, Placement, SystemClock};
 
 pub(crate) fn run(all: bool, context: &Context) -> Result<u8, Failure> {
     let host = context.open()?;
-    let mut attempts = host.attempts().all()?;
-    attempts.retain(|attempt| all || attempt.cleanup_state != CleanupState::Complete);
+    let list = if all { host.attempts().all()? } else { host.attempts().open()? };
+    say_unreadable(&list);
+    let attempts = list.attempts;
     if context.style().json {
         for attempt in &attempts {
             render::json(attempt)?;

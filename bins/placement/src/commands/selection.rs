@@ -3,8 +3,8 @@
 use crate::args::Selection;
 use crate::context::Style;
 use crate::exit_code;
-use crate::failure::{Failure, say_refusal};
-use placement::{Attempt, AttemptId, Code, Placement, Refusal};
+use crate::failure::{Failure, say, say_refusal};
+use placement::{Attempt, AttemptId, AttemptList, Code, Placement, Refusal};
 
 /// Reads an attempt's id.
 pub(crate) fn attempt_id(text: &str) -> Result<AttemptId, Failure> {
@@ -24,8 +24,20 @@ pub(crate) fn selected(
     if let Some(text) = &selection.attempt {
         return Ok(vec![attempt_id(text)?]);
     }
-    let all = host.attempts().all()?.into_iter().filter(filter);
-    Ok(all.map(|attempt| attempt.attempt_id).collect())
+    let list = host.attempts().all()?;
+    say_unreadable(&list);
+    let chosen = list.attempts.into_iter().filter(filter);
+    Ok(chosen.map(|attempt| attempt.attempt_id).collect())
+}
+
+/// Says which attempts cannot be read, and so are in no list.
+pub(crate) fn say_unreadable(list: &AttemptList) {
+    for row in &list.unreadable {
+        say(&format!(
+            "STORAGE: the row of attempt {} is malformed ({})",
+            row.attempt_id, row.column
+        ));
+    }
 }
 
 /// Does something to each attempt; a refusal of one is said and does not hold back the others.

@@ -15,7 +15,7 @@ pub(crate) fn run(
 ) -> Result<u8, Failure> {
     let host = context.open()?;
     let attempts: Vec<AttemptId> = if all {
-        host.attempts().live()?.into_iter().map(|attempt| attempt.attempt_id).collect()
+        host.attempts().live()?.attempts.into_iter().map(|attempt| attempt.attempt_id).collect()
     } else {
         attempts.iter().map(|text| attempt_id(text)).collect::<Result<_, _>>()?
     };

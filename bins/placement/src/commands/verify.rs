@@ -6,16 +6,7 @@ use crate::context::Context;
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::render;
-use placement::{Digest, Verified};
-use serde::Serialize;
-
-/// The answer in JSON.
-#[derive(Debug, Serialize)]
-struct JsonVerified<'a> {
-    #[serde(flatten)]
-    verified: &'a Verified,
-    ok: bool,
-}
+use placement::Digest;
 
 pub(crate) fn run(
     selection: &Selection,
@@ -30,22 +21,22 @@ pub(crate) fn run(
     };
     let host = context.open()?;
     let attempts = selected(&host, selection, |_| true)?;
-    let mut all_are_right = true;
+    let mut all_are_sound = true;
     let code = each(&attempts, context.style(), |attempt| {
         let verified = host.verify(attempt, head.as_ref())?;
-        let ok = verified.findings.is_empty();
-        all_are_right &= ok;
+        all_are_sound &= verified.sound;
         if context.style().json {
-            return render::json(&JsonVerified { verified: &verified, ok });
+            return render::json(&verified);
         }
-        if ok {
+        if verified.sound {
             let (count, head) = (verified.evidence_count, &verified.chain_head);
             return render::line(&format!("{attempt}  ok  {count} rows, head {head}"));
         }
-        for finding in &verified.findings {
-            render::line(&format!("{attempt}  wrong  {finding}"))?;
+        for fault in &verified.faults {
+            let place = fault.sequence.map_or_else(String::new, |row| format!("row {row}: "));
+            render::line(&format!("{attempt}  wrong  {place}{}", fault.why))?;
         }
         Ok(())
     })?;
-    Ok(if all_are_right { code } else { exit_code::FINDINGS })
+    Ok(if all_are_sound { code } else { exit_code::FINDINGS })
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use placement_paths::{Access, CreateError, OpenError};
+use placement_paths::{Access, CreateError};
 
 use super::head::Head;
 use super::ledger::{self, Closed, Ledger};
@@ -49,17 +49,14 @@ impl Acknowledger {
     /// # Errors
     /// [`AcknowledgeError::Busy`] at once while somebody else holds it; the rest as named.
     pub fn lock(attempt: &AttemptDir) -> Result<Self, AcknowledgeError> {
-        let missing = |error| match error {
-            OpenError::Missing { .. } => ReadLogError::Missing,
-            error => ReadLogError::Open(error),
-        };
         let directory = attempt
             .dir()
             .open_dir(&fixed_name(DIRECTORY))
-            .map_err(missing)?
+            .map_err(ReadLogError::of_open)?
             .with_role("log");
-        let file =
-            directory.open_file(&fixed_name(HEAD), Access::ReadWrite).map_err(missing)?;
+        let file = directory
+            .open_file(&fixed_name(HEAD), Access::ReadWrite)
+            .map_err(ReadLogError::of_open)?;
         ledger::lock(&file)?;
         let head =
             Head::load(&file).map_err(ReadLogError::Read)?.ok_or(ReadLogError::HeadDamaged)?;

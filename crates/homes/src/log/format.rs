@@ -170,8 +170,7 @@ mod tests {
 
     #[test]
     fn a_record_header_is_decoded_back() {
-        let header =
-            RecordHeader::new(7, 9, RecordKind::Eof, StreamName::Stderr, true, b"payload");
+        let header = RecordHeader::new(7, 9, RecordKind::Eof, StreamName::Stderr, true, b"payload");
         let decoded = RecordHeader::decode(&header.encode()).unwrap();
         assert_eq!(decoded, header);
         assert!(decoded.fits(b"payload"));

@@ -9,7 +9,7 @@ use super::Offsets;
 use super::acknowledge::AcknowledgeError;
 use super::head::Head;
 use super::reader::ReadLogError;
-use super::segment::{OpenSegment, segment_name};
+use super::segment::{Next, OpenSegment, segment_name};
 
 /// The head of a log, locked, with the segments that are complete.
 #[derive(Debug)]
@@ -112,16 +112,19 @@ impl Ledger {
     fn walk_through(&mut self, from: u64, through: u64) -> Result<(), AcknowledgeError> {
         let mut sequence = from;
         while sequence <= through {
-            let header = match self.walk.as_mut() {
-                Some(segment) => segment.next_header()?,
-                None => None,
+            let next = match self.walk.as_ref() {
+                Some(segment) => segment.header()?,
+                None => Next::Incomplete,
             };
-            match header {
-                Some(header) if header.sequence == sequence => {
+            match (next, self.walk.as_mut()) {
+                (Next::Whole(header), Some(segment)) if header.sequence == sequence => {
+                    segment.pass(&header);
                     self.acknowledged.add(header.stream, header.length as u64);
                     sequence += 1;
                 }
-                Some(_) | None => self.walk_into(sequence)?,
+                (Next::Whole(_) | Next::Incomplete | Next::Damaged, _) => {
+                    self.walk_into(sequence)?;
+                }
             }
         }
         Ok(())
@@ -135,10 +138,9 @@ impl Ledger {
                 self.walk = Some(next);
                 Ok(())
             }
-            Some(_) | None => Err(AcknowledgeError::Read(ReadLogError::Damaged {
-                segment: before,
-                sequence,
-            })),
+            Some(_) | None => {
+                Err(AcknowledgeError::Read(ReadLogError::Damaged { segment: before, sequence }))
+            }
         }
     }
 

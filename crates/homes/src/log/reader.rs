@@ -15,8 +15,8 @@ use crate::attempt::{AttemptDir, fixed_name};
 
 /// Reads a log from a sequence on; never writes, never slows its writer.
 ///
-/// Any number of readers may follow one log, from any process. Memory is bounded by two of the
-/// largest records.
+/// Any number of readers may follow one log, from any process. Memory is bounded by the largest
+/// record.
 #[derive(Debug)]
 pub struct LogReader {
     directory: Dir,
@@ -71,20 +71,14 @@ impl LogReader {
     /// # Errors
     /// As [`LogReader::open`].
     pub fn open_from(attempt: &AttemptDir, sequence: u64) -> Result<Self, ReadLogError> {
-        let directory = match attempt.dir().open_dir(&fixed_name(DIRECTORY)) {
-            Ok(directory) => directory.with_role("log"),
-            Err(OpenError::Missing { .. }) => return Err(ReadLogError::Missing),
-            Err(error) => return Err(ReadLogError::Open(error)),
-        };
-        Self::over(directory, sequence)
+        let directory =
+            attempt.dir().open_dir(&fixed_name(DIRECTORY)).map_err(ReadLogError::of_open)?;
+        Self::over(directory.with_role("log"), sequence)
     }
 
     pub(super) fn over(directory: Dir, sequence: u64) -> Result<Self, ReadLogError> {
-        let head = match directory.open_file(&fixed_name(HEAD), Access::Read) {
-            Ok(head) => head,
-            Err(OpenError::Missing { .. }) => return Err(ReadLogError::Missing),
-            Err(error) => return Err(ReadLogError::Open(error)),
-        };
+        let head =
+            directory.open_file(&fixed_name(HEAD), Access::Read).map_err(ReadLogError::of_open)?;
         Ok(Self {
             directory,
             head,
@@ -114,26 +108,33 @@ impl LogReader {
                     Located::Nothing => return Ok(None),
                 }
             };
-            let next = segment.peek()?;
-            match next {
-                Next::Record(header) if header.sequence < self.sequence => {
-                    segment.skip(&header);
+            let torn = match segment.header()? {
+                Next::Whole(header) if header.sequence < self.sequence => {
+                    segment.pass(&header);
                     self.offsets.add(header.stream, header.length as u64);
+                    continue;
                 }
-                Next::Record(header) if header.sequence == self.sequence => {
-                    return Ok(Some(LogItem::Record(self.record(&header))));
-                }
-                Next::Record(_) | Next::Incomplete | Next::Damaged => {
-                    match self.go_on(matches!(next, Next::Incomplete))? {
-                        GoOn::Next => looked_again = false,
-                        GoOn::Gap(gap) => return Ok(Some(LogItem::Gap(gap))),
-                        GoOn::Tail => return Ok(None),
-                        // The writer may have gone on between the look at the record and the look
-                        // at the other segments: damage is what is there a second time.
-                        GoOn::Damaged(error) if looked_again => return Err(error),
-                        GoOn::Damaged(_) => looked_again = true,
+                Next::Whole(header) if header.sequence == self.sequence => {
+                    match segment.payload(&header)? {
+                        Next::Whole(bytes) => {
+                            segment.pass(&header);
+                            return Ok(Some(LogItem::Record(self.given_out(&header, bytes))));
+                        }
+                        Next::Incomplete => true,
+                        Next::Damaged => false,
                     }
                 }
+                Next::Incomplete => true,
+                Next::Whole(_) | Next::Damaged => false,
+            };
+            match self.go_on(torn)? {
+                GoOn::Next => looked_again = false,
+                GoOn::Gap(gap) => return Ok(Some(LogItem::Gap(gap))),
+                GoOn::Tail => return Ok(None),
+                // The writer may have gone on between the look at the record and the look at the
+                // other segments: damage is what is there a second time.
+                GoOn::Damaged(error) if looked_again => return Err(error),
+                GoOn::Damaged(_) => looked_again = true,
             }
         }
     }
@@ -210,7 +211,7 @@ impl LogReader {
     }
 
     /// Leaves the end of what can be read in the open segment.
-    fn go_on(&mut self, incomplete: bool) -> Result<GoOn, ReadLogError> {
+    fn go_on(&mut self, torn: bool) -> Result<GoOn, ReadLogError> {
         // Whatever stands at the end of this segment: if another begins with the very sequence
         // that is wanted, nothing is missing.
         if let Some(next) = OpenSegment::open(&self.directory, self.sequence)?
@@ -227,22 +228,17 @@ impl LogReader {
                 Located::Nothing => Ok(GoOn::Tail),
             };
         }
-        let Some(open) = self.segment.as_mut() else { return Ok(GoOn::Tail) };
-        open.forget();
-        let damaged =
-            ReadLogError::Damaged { segment: open.header.first, sequence: self.sequence };
-        let followed = segment::list(&self.directory)?
-            .last()
-            .is_some_and(|last| *last > self.sequence);
-        if followed || (!incomplete && open.damaged_within(self.sequence)?) {
+        let Some(open) = self.segment.as_ref() else { return Ok(GoOn::Tail) };
+        let damaged = ReadLogError::Damaged { segment: open.header.first, sequence: self.sequence };
+        let followed =
+            segment::list(&self.directory)?.last().is_some_and(|last| *last > self.sequence);
+        if followed || (!torn && open.damaged_within(self.sequence)?) {
             return Ok(GoOn::Damaged(damaged));
         }
         Ok(GoOn::Tail)
     }
 
-    fn record(&mut self, header: &RecordHeader) -> Record {
-        let segment = self.segment.as_mut().expect("the record stands in the open segment");
-        let bytes = segment.take(header);
+    fn given_out(&mut self, header: &RecordHeader, bytes: Vec<u8>) -> Record {
         self.offsets.add(header.stream, header.length as u64);
         self.sequence += 1;
         Record {
@@ -264,6 +260,12 @@ impl LogReader {
 
     fn load_head(&self) -> Result<Head, ReadLogError> {
         Head::load(&self.head).map_err(ReadLogError::Read)?.ok_or(ReadLogError::HeadDamaged)
+    }
+}
+
+impl ReadLogError {
+    pub(super) fn of_open(error: OpenError) -> Self {
+        if let OpenError::Missing { .. } = error { Self::Missing } else { Self::Open(error) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The segments of a log: names, listing, opening, and records read through a bounded buffer.
+//! The segments of a log: names, listing, opening, and records read one by one.
 
 use std::fs::File;
 use std::io;
@@ -6,11 +6,9 @@ use std::os::unix::fs::FileExt;
 
 use placement_paths::{Access, Dir, OpenError, RelativePath};
 
-use super::format::{
-    RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader,
-};
+use super::format::{RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 use super::reader::ReadLogError;
-use crate::limits::READ_BUFFER_BYTES;
+use crate::limits::SCAN_BYTES;
 
 const SUFFIX: &str = ".seg";
 const DIGITS: usize = 16;
@@ -38,25 +36,25 @@ fn parse_name(name: &str) -> Option<u64> {
     (segment_name(number) == name).then_some(number)
 }
 
-/// A segment that is being read: its file, and a window of bytes not yet given out.
+/// A segment that is being read, record by record.
+///
+/// Nothing is read ahead: a writer whose write failed half-way takes its bytes back and writes
+/// others there.
 #[derive(Debug)]
 pub(super) struct OpenSegment {
     file: File,
     pub(super) header: SegmentHeader,
-    /// Where in the file the window begins.
+    /// Where in the file the next record begins.
     position: u64,
-    window: Vec<u8>,
-    /// Bytes of the window that were given out.
-    start: usize,
 }
 
-/// What stands next in a segment.
-pub(super) enum Next {
-    /// A whole record; its payload is taken with [`OpenSegment::take`].
-    Record(RecordHeader),
-    /// Nothing, or the beginning of a record.
+/// What stands at a place where a record or a part of one is wanted.
+pub(super) enum Next<T> {
+    /// It, whole.
+    Whole(T),
+    /// Nothing, or the beginning of it.
     Incomplete,
-    /// Bytes that are no whole record.
+    /// Bytes that are not it.
     Damaged,
 }
 
@@ -64,141 +62,94 @@ impl OpenSegment {
     /// Opens the segment that begins with `first`; `None` when there is none, or it has no whole
     /// header yet.
     pub(super) fn open(directory: &Dir, first: u64) -> Result<Option<Self>, ReadLogError> {
-        let path =
-            RelativePath::parse(&segment_name(first)).expect("a segment has a safe name");
+        let path = RelativePath::parse(&segment_name(first)).expect("a segment has a safe name");
         let file = match directory.open_file(&path, Access::Read) {
             Ok(file) => file,
             Err(OpenError::Missing { .. }) => return Ok(None),
             Err(error) => return Err(ReadLogError::Open(error)),
         };
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
-        match file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            Err(error) => return Err(ReadLogError::Read(error)),
+        if !read_whole(&file, &mut bytes, 0)? {
+            return Ok(None);
         }
         let header = SegmentHeader::decode(&bytes)
             .filter(|header| header.first == first)
             .ok_or(ReadLogError::Damaged { segment: first, sequence: first })?;
-        let position = SEGMENT_HEADER_BYTES as u64;
-        Ok(Some(Self { file, header, position, window: Vec::new(), start: 0 }))
+        Ok(Some(Self { file, header, position: SEGMENT_HEADER_BYTES as u64 }))
     }
 
-    /// Looks at the next record and brings all of it into the window.
-    pub(super) fn peek(&mut self) -> Result<Next, ReadLogError> {
-        if !self.fill(RECORD_HEADER_BYTES)? {
-            return Ok(Next::Incomplete);
-        }
-        let Some(header) = RecordHeader::decode(self.header_bytes()) else {
-            return Ok(Next::Damaged);
-        };
-        if !self.fill(header.stored())? {
-            return Ok(Next::Incomplete);
-        }
-        let from = self.start + RECORD_HEADER_BYTES;
-        if header.fits(&self.window[from..from + header.length]) {
-            Ok(Next::Record(header))
-        } else {
-            Ok(Next::Damaged)
-        }
-    }
-
-    /// Takes the payload of a record that was just looked at.
-    pub(super) fn take(&mut self, header: &RecordHeader) -> Vec<u8> {
-        let from = self.start + RECORD_HEADER_BYTES;
-        let bytes = self.window[from..from + header.length].to_vec();
-        self.skip(header);
-        bytes
-    }
-
-    /// Goes past a record that was just looked at.
-    pub(super) fn skip(&mut self, header: &RecordHeader) {
-        self.start += header.stored();
-    }
-
-    /// Forgets what was read ahead, so that the next look sees the file as it is then.
-    ///
-    /// A writer whose write failed half-way takes its bytes back and writes others there.
-    pub(super) fn forget(&mut self) {
-        self.position += self.start as u64;
-        self.start = 0;
-        self.window.clear();
-    }
-
-    /// Reads the header of the next record only and goes past the record.
-    ///
-    /// For a writer that counts its own records: the payload is not looked at.
-    pub(super) fn next_header(&mut self) -> Result<Option<RecordHeader>, ReadLogError> {
+    /// Reads the header of the next record; the payload is not looked at.
+    pub(super) fn header(&self) -> Result<Next<RecordHeader>, ReadLogError> {
         let mut bytes = [0; RECORD_HEADER_BYTES];
-        match self.file.read_exact_at(&mut bytes, self.position) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            Err(error) => return Err(ReadLogError::Read(error)),
+        if !read_whole(&self.file, &mut bytes, self.position)? {
+            return Ok(Next::Incomplete);
         }
-        let header = RecordHeader::decode(&bytes);
-        self.position += header.map_or(0, |header| header.stored() as u64);
-        Ok(header)
+        Ok(RecordHeader::decode(&bytes).map_or(Next::Damaged, Next::Whole))
     }
 
-    /// Says whether a bad record is followed by something, so that it is not a torn tail.
-    pub(super) fn damaged_within(&mut self, sequence: u64) -> Result<bool, ReadLogError> {
-        self.forget();
-        if self.fill(RECORD_HEADER_BYTES)? {
-            if let Some(header) = RecordHeader::decode(self.header_bytes()) {
-                let end = self.position + header.stored() as u64;
-                return Ok(self.file.metadata().map_err(ReadLogError::Read)?.len() > end);
-            }
+    /// Reads the payload of the next record, whose header this is.
+    pub(super) fn payload(&self, header: &RecordHeader) -> Result<Next<Vec<u8>>, ReadLogError> {
+        let mut bytes = vec![0; header.length];
+        if !read_whole(&self.file, &mut bytes, self.position + RECORD_HEADER_BYTES as u64)? {
+            return Ok(Next::Incomplete);
+        }
+        Ok(if header.fits(&bytes) { Next::Whole(bytes) } else { Next::Damaged })
+    }
+
+    /// Goes past the next record, whose header this is.
+    pub(super) fn pass(&mut self, header: &RecordHeader) {
+        self.position += header.stored() as u64;
+    }
+
+    /// Says whether the damaged next record is followed by something, so that it is no torn tail.
+    pub(super) fn damaged_within(&self, sequence: u64) -> Result<bool, ReadLogError> {
+        if let Next::Whole(header) = self.header()? {
+            let end = self.position + header.stored() as u64;
+            return Ok(self.file.metadata().map_err(ReadLogError::Read)?.len() > end);
         }
         self.later_record(sequence)
     }
 
     /// Searches for the header of a later record, since a damaged one does not tell its length.
-    fn later_record(&mut self, sequence: u64) -> Result<bool, ReadLogError> {
-        let resume = self.position;
-        let found = loop {
-            if !self.fill(RECORD_HEADER_BYTES)? {
-                break false;
+    fn later_record(&self, sequence: u64) -> Result<bool, ReadLogError> {
+        let mut window = vec![0; SCAN_BYTES];
+        let mut position = self.position;
+        loop {
+            let read = read_some(&self.file, &mut window, position)?;
+            let found = window[..read]
+                .windows(RECORD_HEADER_BYTES)
+                .filter_map(|bytes| RecordHeader::decode(bytes.try_into().ok()?))
+                .any(|header| header.sequence > sequence);
+            if found || read < SCAN_BYTES {
+                return Ok(found);
             }
-            let later = RecordHeader::decode(self.header_bytes())
-                .is_some_and(|header| header.sequence > sequence);
-            if later {
-                break true;
-            }
-            self.start += 1;
-        };
-        self.position = resume;
-        self.start = 0;
-        self.window.clear();
-        Ok(found)
-    }
-
-    fn header_bytes(&self) -> &[u8; RECORD_HEADER_BYTES] {
-        self.window[self.start..]
-            .first_chunk()
-            .expect("the window was filled with a header before")
-    }
-
-    /// Reads until the window holds `wanted` bytes; `false` when the file ends before.
-    fn fill(&mut self, wanted: usize) -> Result<bool, ReadLogError> {
-        while self.window.len() - self.start < wanted {
-            if self.start > 0 {
-                self.window.drain(..self.start);
-                self.position += self.start as u64;
-                self.start = 0;
-            }
-            let held = self.window.len();
-            self.window.resize(READ_BUFFER_BYTES, 0);
-            let read = self.file.read_at(&mut self.window[held..], self.position + held as u64);
-            self.window.truncate(held + read.as_ref().copied().unwrap_or(0));
-            match read {
-                Ok(0) => return Ok(false),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(ReadLogError::Read(error)),
-            }
+            // A header may lie across the end of this window.
+            position += (SCAN_BYTES - RECORD_HEADER_BYTES) as u64;
         }
-        Ok(true)
     }
+}
+
+/// Fills all of `bytes`; `false` when the file ends before.
+fn read_whole(file: &File, bytes: &mut [u8], position: u64) -> Result<bool, ReadLogError> {
+    match file.read_exact_at(bytes, position) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(ReadLogError::Read(error)),
+    }
+}
+
+/// Fills as much of `bytes` as the file has.
+fn read_some(file: &File, bytes: &mut [u8], position: u64) -> Result<usize, ReadLogError> {
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], position + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(ReadLogError::Read(error)),
+        }
+    }
+    Ok(read)
 }
 
 #[cfg(test)]
@@ -213,7 +164,9 @@ mod tests {
 
     #[test]
     fn other_names_are_no_segments() {
-        for name in ["head", "1.seg", "000000000000000G.seg", "000000000000000A.seg", "+00000000000001.seg"] {
+        for name in
+            ["head", "1.seg", "000000000000000G.seg", "000000000000000A.seg", "+00000000000001.seg"]
+        {
             assert_eq!(parse_name(name), None, "{name}");
         }
     }

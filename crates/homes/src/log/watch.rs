@@ -1,6 +1,6 @@
 //! Waiting for a log to change.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
@@ -46,7 +46,6 @@ impl Watch {
 }
 
 fn watch(directory: &Dir) -> Option<OwnedFd> {
-    use std::os::fd::AsFd;
     let descriptor =
         rustix::fs::inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
     let path = format!("/proc/self/fd/{}", directory.as_fd().as_raw_fd());
@@ -58,13 +57,11 @@ fn watch(directory: &Dir) -> Option<OwnedFd> {
 fn wait_for(descriptor: &OwnedFd, timeout: Duration) -> Waited {
     let timeout = Timespec::try_from(timeout).ok();
     let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
-    match rustix::event::poll(&mut polled, timeout.as_ref()) {
-        Ok(0) => Waited::TimedOut,
-        // An interrupted wait is answered with a look.
-        Ok(_) | Err(_) => {
-            let mut events = [0; 4096];
-            while rustix::io::read(descriptor, &mut events).is_ok_and(|read| read > 0) {}
-            Waited::Changed
-        }
+    if let Ok(0) = rustix::event::poll(&mut polled, timeout.as_ref()) {
+        return Waited::TimedOut;
     }
+    // An interrupted wait is answered with a look, too.
+    let mut events = [0; 4096];
+    while rustix::io::read(descriptor, &mut events).is_ok_and(|read| read > 0) {}
+    Waited::Changed
 }

@@ -94,8 +94,7 @@ impl LogWriter {
         let file = directory.create_file(HEAD, 0o600).map_err(CreateLogError::Create)?;
         ledger::lock(&file).map_err(CreateLogError::Head)?;
         let mut head = Head::new(limits.transcript_bytes_max);
-        head.store(&file)
-            .map_err(|error| CreateLogError::Head(AcknowledgeError::Head(error)))?;
+        head.store(&file).map_err(|error| CreateLogError::Head(AcknowledgeError::Head(error)))?;
         Ok(Self {
             ledger: Ledger::new(directory, file, head),
             limits,
@@ -332,9 +331,10 @@ impl AppendError {
     }
 
     fn of_create(error: CreateError) -> Self {
-        match error {
-            CreateError::Io(IoFailure { source, .. }) => Self::of(source),
-            error => Self::Create(error),
+        if let CreateError::Io(IoFailure { source, .. }) = error {
+            Self::of(source)
+        } else {
+            Self::Create(error)
         }
     }
 }

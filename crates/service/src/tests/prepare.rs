@@ -1,0 +1,204 @@
+use crate::list::Listed;
+use crate::testing::*;
+use camino::Utf8Path;
+use placement_contract::{
+    Access, CleanupScope, CleanupState, Code, EnvironmentName, ExecutionState, GrantRef, Id,
+    LaunchRequest, Mechanism, Purpose, ResourceGrant, ResourceName, RootRef, Subpath,
+};
+use placement_policy::Snapshot;
+
+fn nothing_is_recorded(world: &World) {
+    assert!(world.service.list(Listed::All).unwrap().attempts.is_empty());
+}
+
+fn grant(root_ref: RootRef, access: Access) -> ResourceGrant {
+    ResourceGrant {
+        name: ResourceName::parse("project").unwrap(),
+        grant_ref: GrantRef::parse("g").unwrap(),
+        root_ref,
+        subpath: Subpath::default(),
+        access,
+        purpose: Purpose::Project,
+    }
+}
+
+fn with_root(world: &World, admitted: Access, asked: Access) -> LaunchRequest {
+    let path = world.root.join("project");
+    std::fs::create_dir(&path).unwrap();
+    let root = world.service.change_snapshot(|snapshot| snapshot.admit(&path, admitted)).unwrap();
+    LaunchRequest { resources: vec![grant(root, asked)], ..request("a", "k") }
+}
+
+#[test]
+fn the_first_prepare_records_an_intent_and_nothing_else() {
+    let world = World::new();
+    let prepared = world.service.prepare(&request("a", "k")).unwrap();
+    assert_eq!(prepared.execution_state, ExecutionState::Intended);
+    assert_eq!(prepared.cleanup_state, CleanupState::Pending);
+    assert_eq!(prepared.capability, CleanupScope::ContainedTree);
+    assert_eq!((prepared.evidence_count, prepared.mechanism), (1, None));
+    assert!(!world.root.join("attempts").exists(), "nothing outside the store");
+}
+
+#[test]
+fn the_intent_says_what_the_attempt_gets() {
+    let world = World::new();
+    let tree = LaunchRequest {
+        required_cleanup: CleanupScope::ContainedTree,
+        ..request("a", "k")
+    };
+    assert_eq!(world.service.prepare(&tree).unwrap().mechanism, Some(Mechanism::Cgroup));
+    assert_eq!(world.last_detail(&attempt("a")), "contained_tree (cgroup), independent exit");
+    world.prepare(&request("b", "l"));
+    assert_eq!(
+        world.last_detail(&attempt("b")),
+        "direct_process, independent exit; contained_tree measured"
+    );
+}
+
+#[test]
+fn the_same_request_again_is_answered_whatever_the_host_offers_by_now() {
+    let world = World::new();
+    let launch = with_root(&world, Access::Write, Access::Write);
+    let first = world.service.prepare(&launch).unwrap();
+    world.service.change_snapshot(|snapshot| *snapshot = Snapshot::embedded());
+    *world.service.inner.capability.lock().unwrap() = None;
+    assert_eq!(world.service.prepare(&launch).unwrap(), first);
+}
+
+#[test]
+fn another_request_under_the_key_is_a_conflict() {
+    let world = World::new();
+    world.prepare(&request("a", "k"));
+    let refused = refusal(world.service.prepare(&request("b", "k")));
+    assert_eq!(refused.code, Code::Conflict);
+    assert_eq!(refusal(world.service.recorded(&attempt("b"))).code, Code::NotFound);
+}
+
+#[test]
+fn a_taken_attempt_id_is_one_conflict_whoever_owns_it() {
+    let world = World::new();
+    world.prepare(&request("a", "k"));
+    let own = refusal(world.service.prepare(&request("a", "l")));
+    let other = world.another("local:other");
+    let foreign = LaunchRequest { owner_id: other.owner().clone(), ..request("a", "l") };
+    let foreign = refusal(other.prepare(&foreign));
+    assert_eq!((own.code, &own.message), (Code::Conflict, &foreign.message));
+}
+
+#[test]
+fn another_owners_request_is_forbidden() {
+    let world = World::new();
+    let other = world.another("local:other");
+    assert_eq!(refusal(other.prepare(&request("a", "k"))).code, Code::Forbidden);
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn a_root_that_is_not_admitted_is_forbidden() {
+    let world = World::new();
+    let root = RootRef::parse("dir:0").unwrap();
+    let launch =
+        LaunchRequest { resources: vec![grant(root, Access::Read)], ..request("a", "k") };
+    assert_eq!(refusal(world.service.prepare(&launch)).code, Code::Forbidden);
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn writing_below_a_root_for_reading_is_forbidden_and_reading_is_not() {
+    let world = World::new();
+    let write = with_root(&world, Access::Read, Access::Write);
+    assert_eq!(refusal(world.service.prepare(&write)).code, Code::Forbidden);
+    nothing_is_recorded(&world);
+    let mut read = write;
+    read.resources[0].access = Access::Read;
+    world.prepare(&read);
+}
+
+#[test]
+fn a_name_of_placements_own_is_invalid() {
+    let world = World::new();
+    for name in ["HOME", "PATH", "TMPDIR", "PLACEMENT_ATTEMPT_ID"] {
+        let mut launch = request("a", "k");
+        launch.environment.insert(EnvironmentName::parse(name).unwrap(), "x".to_owned());
+        assert_eq!(refusal(world.service.prepare(&launch)).code, Code::Invalid, "{name}");
+    }
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn a_reference_into_the_hosts_environment_is_not_offered() {
+    let world = World::new();
+    let mut launch = request("a", "k");
+    let name = EnvironmentName::parse("KEY").unwrap();
+    launch.environment_refs.insert(name, Id::parse("vault:key").unwrap());
+    assert_eq!(refusal(world.service.prepare(&launch)).code, Code::Unsupported);
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn another_profile_is_denied_and_a_stale_digest_a_conflict() {
+    let world = World::new();
+    let mut other = request("a", "k");
+    other.profile_id = placement_contract::ProfileId::parse("other").unwrap();
+    assert_eq!(refusal(world.service.prepare(&other)).code, Code::Denied);
+    let mut stale = request("a", "k");
+    stale.binding_digest = placement_contract::Digest::of_bytes(b"older");
+    assert_eq!(refusal(world.service.prepare(&stale)).code, Code::Conflict);
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn a_tree_that_cannot_be_contained_leaves_nothing_behind() {
+    let world = World::new();
+    *world.service.inner.capability.lock().unwrap() = Some(report(&[]));
+    let tree = LaunchRequest {
+        required_cleanup: CleanupScope::ContainedTree,
+        ..request("a", "k")
+    };
+    assert_eq!(refusal(world.service.prepare(&tree)).code, Code::UnsupportedCapability);
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn a_probe_that_cannot_be_started_or_does_not_answer_is_unavailable() {
+    for program in ["/nowhere/placement-runner", "/bin/true"] {
+        let world = World::with_runner(program);
+        let refused = refusal(world.service.prepare(&request("a", "k")));
+        assert_eq!(refused.code, Code::Unavailable, "{program}: {refused}");
+        nothing_is_recorded(&world);
+    }
+}
+
+#[test]
+fn two_identical_prepares_at_once_are_one_attempt() {
+    let world = World::new();
+    let other = world.another("local:test");
+    let launch = request("a", "k");
+    let (one, two) = std::thread::scope(|scope| {
+        let one = scope.spawn(|| world.service.prepare(&launch).unwrap());
+        (other.prepare(&launch).unwrap(), one.join().unwrap())
+    });
+    assert_eq!(one, two);
+    assert_eq!(one.evidence_count, 1);
+}
+
+#[test]
+fn a_root_open_to_others_is_refused_with_its_reason() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::new();
+    let open = world.root.join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let refused = refusal(crate::Service::open(crate::ServiceConfig {
+        root: Utf8Path::new(&open).to_owned(),
+        owner: owner(),
+        snapshot: Snapshot::embedded(),
+        runner: crate::RunnerCommand::this_executable(),
+        clock: world.service.inner.clock.clone(),
+        temporary_base: None,
+    }));
+    assert_eq!(refused.code, Code::Invalid);
+    assert!(refused.message.contains("0755"), "{refused}");
+    assert!(!open.join("placement.db").exists());
+}

@@ -1,0 +1,74 @@
+use crate::testing::*;
+use placement_contract::{
+    Access, Code, EvidenceKind, ExecutionState, Generation, GrantRef, LaunchRequest, Purpose,
+    ResourceGrant, ResourceName, Subpath,
+};
+use placement_policy::Snapshot;
+use placement_protocol::StopMode;
+
+#[test]
+fn a_runner_program_that_is_missing_leaves_the_intent() {
+    let world = World::new();
+    let id = world.prepare(&request("a", "k"));
+    let refused = refusal(world.service.start(&id, &recipient("me")));
+    assert_eq!(refused.code, Code::Unavailable);
+    assert!(refused.message.contains("ENOENT"), "{refused}");
+    assert_eq!(world.row(&id).state.execution, ExecutionState::Intended);
+}
+
+#[test]
+fn a_runner_that_ends_before_its_claim_leaves_the_intent_for_a_later_start() {
+    let world = World::with_runner("/bin/true");
+    *world.service.inner.capability.lock().unwrap() = Some(report(&[]));
+    let id = world.prepare(&request("a", "k"));
+    for generation in 1..=2 {
+        let refused = refusal(world.service.start(&id, &recipient("me")));
+        assert_eq!(refused.code, Code::Unavailable);
+        let row = world.row(&id);
+        assert_eq!(row.state.execution, ExecutionState::Intended);
+        assert_eq!(row.attachment.generation, Generation::new(generation));
+    }
+    assert_eq!(world.kinds(&id), [EvidenceKind::Attach, EvidenceKind::Attach]);
+}
+
+#[test]
+fn an_attempt_that_is_not_intended_is_returned_as_it_is() {
+    let world = World::new();
+    let id = world.prepare(&request("a", "k"));
+    let _runner = FakeRunner::claim(&world, &id);
+    let started = world.service.start(&id, &recipient("me")).unwrap();
+    assert_eq!(started.attempt, world.row(&id).attempt());
+    assert!(started.streams.is_none());
+}
+
+#[test]
+fn a_start_after_a_stop_returns_the_exit() {
+    let world = World::new();
+    let id = world.prepare(&request("a", "k"));
+    world.service.stop(&id, StopMode::Forced, crate::IfUncertain::Leave).unwrap();
+    let started = world.service.start(&id, &recipient("me")).unwrap();
+    assert_eq!(started.attempt.execution_state, ExecutionState::Exited);
+}
+
+#[test]
+fn a_grant_that_no_longer_holds_refuses_the_start_and_keeps_the_intent() {
+    let world = World::new();
+    let path = world.root.join("project");
+    std::fs::create_dir(&path).unwrap();
+    let root_ref =
+        world.service.change_snapshot(|snapshot| snapshot.admit(&path, Access::Write)).unwrap();
+    let grant = ResourceGrant {
+        name: ResourceName::parse("project").unwrap(),
+        grant_ref: GrantRef::parse("g").unwrap(),
+        root_ref,
+        subpath: Subpath::default(),
+        access: Access::Write,
+        purpose: Purpose::Project,
+    };
+    let id = world.prepare(&LaunchRequest { resources: vec![grant], ..request("a", "k") });
+    world.service.change_snapshot(|snapshot| *snapshot = Snapshot::embedded());
+    assert_eq!(refusal(world.service.start(&id, &recipient("me"))).code, Code::Forbidden);
+    assert_eq!(world.kinds(&id), [EvidenceKind::GrantRefused]);
+    assert_eq!(world.row(&id).state.execution, ExecutionState::Intended);
+    assert!(world.last_detail(&id).starts_with("FORBIDDEN: "));
+}
