@@ -79,7 +79,7 @@ impl End {
             return Some(Code::ExecutableNotFound);
         }
         // Without an error number it is not the program's fault.
-        row.detail.contains("(E").then_some(Code::ExecutableRefused)
+        row.detail.contains(": E").then_some(Code::ExecutableRefused)
     }
 
     /// Returns why the cleanup was refused and the home kept.

@@ -161,6 +161,7 @@ impl Claimed {
             gone_without_child: None,
             pipes: Pipes::default(),
             deadline: None,
+            reap_at: Instant::now(),
             spool_failed: false,
             bytes_came: false,
             scratch: vec![0; CHUNK_BYTES_MAX].into_boxed_slice(),

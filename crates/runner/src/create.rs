@@ -133,9 +133,12 @@ impl Runner {
     /// Commits who the process is, and opens its gate: a program never runs unrecorded.
     pub(crate) fn open_gate(&mut self, created: Created) -> Result<(), NotStarted> {
         let Created { gated, containment, stdin } = created;
-        let identity = gated.identity().map_err(|_| {
-            NotStarted::behind_gate(Code::Unavailable, "the child's identity cannot be told")
-        })?;
+        let Ok(identity) = gated.identity() else {
+            drop(gated);
+            self.keep_leaf(containment);
+            let phrase = "the child's identity cannot be told";
+            return Err(NotStarted::behind_gate(Code::Unavailable, phrase));
+        };
         let leaf_id = match &containment {
             Containment::Cgroup(leaf) => Some(leaf.id()),
             Containment::Subreaper | Containment::Group => None,

@@ -54,6 +54,8 @@ pub(crate) struct Runner {
     pub(crate) gone_without_child: Option<TreeGone>,
     pub(crate) pipes: Pipes,
     pub(crate) deadline: Option<Instant>,
+    /// When ended orphans are looked for next.
+    pub(crate) reap_at: Instant,
     pub(crate) spool_failed: bool,
     /// Bytes came from a pipe in the last turn.
     pub(crate) bytes_came: bool,

@@ -35,8 +35,10 @@ impl StopCause {
 pub(crate) enum StopStep {
     /// Send SIGTERM to the leader's group.
     Term,
-    /// Send SIGKILL to everything.
+    /// Send SIGKILL to everything: it was asked for.
     Kill,
+    /// Send SIGKILL to everything: the grace is over.
+    Escalate,
 }
 
 /// The stop of one attempt.
@@ -102,7 +104,7 @@ impl Stop {
             }
             StopMode::Cooperative if self.kill_at.is_some_and(|at| now >= at) && !self.killed => {
                 self.killed = true;
-                Some(StopStep::Kill)
+                Some(StopStep::Escalate)
             }
             StopMode::Forced if !self.killed => {
                 self.killed = true;
@@ -110,6 +112,11 @@ impl Stop {
             }
             StopMode::Cooperative | StopMode::Forced => None,
         }
+    }
+
+    /// Returns when the grace of a cooperative stop is over.
+    pub(crate) fn kill_at(&self) -> Option<Instant> {
+        self.kill_at
     }
 
     /// Returns when the loop must look again.
@@ -133,7 +140,7 @@ mod tests {
         assert_eq!(stop.step(start), Some(StopStep::Term));
         assert_eq!(stop.step(start), None);
         assert_eq!(stop.wake_at(), Some(start + GRACE));
-        assert_eq!(stop.step(start + GRACE), Some(StopStep::Kill));
+        assert_eq!(stop.step(start + GRACE), Some(StopStep::Escalate));
         assert_eq!(stop.step(start + GRACE), None);
         assert_eq!(stop.wake_at(), None);
     }

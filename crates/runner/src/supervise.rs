@@ -1,7 +1,7 @@
 //! From the running program to an empty tree: pump, exit, drain, leftovers, the last bytes.
 
 use crate::drain::Drain;
-use crate::runner::Runner;
+use crate::runner::{Pipes, Runner};
 use crate::scribe::Entry;
 use crate::stop::StopStep;
 use placement_contract::limits::DRAIN_IDLE_MS;
@@ -17,6 +17,8 @@ const ROUND: Duration = Duration::from_millis(5);
 const WATCH: Duration = Duration::from_millis(100);
 /// Time after which a tree that cannot be looked at, or does not go after SIGKILL, is given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
+/// How often ended orphans are looked for while the leader runs.
+const REAP: Duration = Duration::from_millis(500);
 const IDLE: Duration = Duration::from_millis(DRAIN_IDLE_MS);
 const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
 
@@ -88,9 +90,8 @@ impl Runner {
     }
 
     fn run_on(&mut self, now: Instant) -> Phase {
+        self.reap_orphans(now);
         let tree = self.tree.as_ref().expect("made before the supervision");
-        // Orphans of the tree come to this process and are reaped by number.
-        tree.reap_orphans().ok();
         // Nobody else reaps it, so an error passes: the next turn asks again.
         let Ok(Some(exit)) = tree.leader().observe_exit() else { return Phase::Running };
         self.exit = Some(exit);
@@ -101,6 +102,16 @@ impl Runner {
         self.answer_writes(abandoned);
         self.tell_exit();
         Phase::Draining(Drain::start(now, self.request.timeouts.drain(), IDLE))
+    }
+
+    /// Orphans of the tree come to this process and are reaped by number, twice a second at most: a
+    /// busy pump is not slowed by it.
+    fn reap_orphans(&mut self, now: Instant) {
+        if now >= self.reap_at {
+            self.reap_at = now + REAP;
+            // What could not be listed now is listed the next time.
+            self.tree.as_ref().map(Tree::reap_orphans);
+        }
     }
 
     fn drain(&mut self, mut drain: Drain, now: Instant) -> Phase {
@@ -129,9 +140,18 @@ impl Runner {
         }
         let tree = self.tree.as_ref().expect("made before the supervision");
         let forced = self.stop.is_killed();
-        let signalled = if forced { tree.kill() } else { tree.terminate() };
-        let members = signalled.map_or(0, |signalled| signalled.sent + signalled.refused);
-        let kill_at = if forced { now } else { now + grace };
+        // What a forced stop has killed already is no leftover.
+        let members = if forced {
+            0
+        } else {
+            tree.terminate().map_or(0, |signalled| signalled.sent + signalled.refused)
+        };
+        // A stop that led here has used up a part of its grace already.
+        let kill_at = match self.stop.kill_at() {
+            _ if forced => now,
+            Some(kill_at) => kill_at,
+            None => now + grace,
+        };
         let give_up_at = kill_at + GIVE_UP;
         self.end_leftovers(Ending { kill_at, give_up_at, members, killed: forced }, now)
     }
@@ -151,9 +171,12 @@ impl Runner {
         }
         if now >= ending.kill_at || self.stop.is_killed() {
             // Repeated until nothing is left: what forks can escape a round.
-            let before = ending.members;
-            if let Ok(signalled) = tree.kill() {
-                ending.members = before.max(signalled.sent);
+            match tree.kill() {
+                Ok(signalled) if ending.members > 0 => {
+                    ending.members = ending.members.max(signalled.sent);
+                }
+                // A failure is tried again until the end is given up.
+                Ok(_) | Err(_) => {}
             }
             ending.killed = true;
         }
@@ -193,7 +216,14 @@ impl Runner {
         if !self.output.is_settled() && !drain.is_elapsed() {
             return Phase::Closing { drain, held_outside };
         }
-        self.pipes = crate::runner::Pipes::default();
+        self.pipes = Pipes::default();
+        if !self.output.is_settled() {
+            let loss = self.output.loss();
+            self.record(
+                EvidenceKind::OutputLost,
+                format!("the spool could not be written: {loss}"),
+            );
+        }
         if self.output.is_in_memory() {
             return self.deliver(now + self.request.timeouts.retain(), now);
         }
@@ -255,7 +285,9 @@ impl Runner {
                         self.record(EvidenceKind::SignalTerm, detail);
                     }
                 }
-                StopStep::Kill => {
+                // After the exit the end of the leftovers has its own escalation.
+                StopStep::Escalate if self.exit.is_some() => {}
+                StopStep::Kill | StopStep::Escalate => {
                     let detail = self.kill(tree);
                     self.record(EvidenceKind::SignalKill, detail);
                 }

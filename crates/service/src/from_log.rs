@@ -1,7 +1,7 @@
 //! The rest of an ended attempt's output, from its log.
 
-use crate::places::with_errno;
 use crate::item::Item;
+use crate::places::with_errno;
 use placement_contract::{Code, Refusal};
 use placement_homes::{
     AcknowledgeError, Acknowledger, AttemptDir, LogItem, LogReader, ReadLogError, Record,

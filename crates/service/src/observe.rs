@@ -2,8 +2,8 @@
 
 use crate::Service;
 use crate::from_log::{item, refuse_log};
-use crate::refusal::conflict;
 use crate::item::Item;
+use crate::refusal::conflict;
 use crate::wait::{is_past, left};
 use placement_contract::{AttemptId, Refusal};
 use placement_homes::{LogItem, LogReader, ReadLogError};

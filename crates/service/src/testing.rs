@@ -152,8 +152,7 @@ impl World {
     }
 
     pub(crate) fn record(&self, id: &AttemptId, rows: &[Draft], fields: &Fields) -> Row {
-        let change =
-            Change { attempt_id: id, expect: None, expect_generation: None, rows, fields };
+        let change = Change { attempt_id: id, expect: None, expect_generation: None, rows, fields };
         self.service.inner.store.record(&change, Durability::Normal).unwrap()
     }
 }
@@ -216,11 +215,8 @@ impl FakeRunner {
         let attachment =
             Attachment { generation: Generation::FIRST, recipient: Some(recipient("first")) };
         let claim = RunnerClaim { id: RunnerId::parse("runner").unwrap(), identity };
-        let fields = Fields {
-            runner: Some(claim),
-            attachment: Some(attachment),
-            ..Fields::default()
-        };
+        let fields =
+            Fields { runner: Some(claim), attachment: Some(attachment), ..Fields::default() };
         world.record(
             id,
             &[

@@ -104,9 +104,7 @@ pub(crate) fn wait_for(
 
 /// Returns the time until a deadline; without an end where there is none.
 pub(crate) fn left(deadline: Option<Instant>) -> Duration {
-    deadline.map_or(Duration::MAX, |deadline| {
-        deadline.saturating_duration_since(Instant::now())
-    })
+    deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()))
 }
 
 pub(crate) fn is_past(deadline: Option<Instant>) -> bool {

@@ -43,8 +43,11 @@ pub(crate) fn survivors(attempt: &AttemptId) -> Survivors {
     }
 }
 
+/// Homes, and temporary directories that lie beside them.
 pub(crate) fn homes_left(root: &Utf8Path) -> Vec<Utf8PathBuf> {
-    entries(&root.join("homes"))
+    let below = |attempt: &Utf8PathBuf| [attempt.join("home"), attempt.join("tmp")];
+    let paths = entries(&root.join("attempts")).into_iter().flat_map(|attempt| below(&attempt));
+    paths.filter(|path| path.exists()).collect()
 }
 
 pub(crate) fn temporary_left(base: &Utf8Path) -> Vec<Utf8PathBuf> {

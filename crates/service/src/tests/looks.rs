@@ -99,13 +99,18 @@ fn a_status_does_not_wait_for_a_writer() {
     lock.lock().unwrap();
     std::thread::scope(|scope| {
         // It waits for the lock, and holds this process's writing connection meanwhile.
-        let writer = scope.spawn(|| world.service.reconcile(&id));
+        let stop =
+            || world.service.stop(&id, crate::StopMode::Forced, crate::IfUncertain::Leave).unwrap();
+        let writer = scope.spawn(stop);
         let begun = Instant::now();
-        world.service.status(&id).unwrap();
-        world.service.list(Listed::All).unwrap();
+        while begun.elapsed() < Duration::from_millis(300) {
+            let status = world.service.status(&id).unwrap();
+            assert_eq!(status.attempt.execution_state, ExecutionState::Intended);
+            world.service.list(Listed::All).unwrap();
+        }
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         lock.unlock().unwrap();
-        writer.join().unwrap().unwrap();
+        assert_eq!(writer.join().unwrap().execution_state, ExecutionState::Exited);
     });
 }
 

@@ -43,10 +43,7 @@ fn the_first_prepare_records_an_intent_and_nothing_else() {
 #[test]
 fn the_intent_says_what_the_attempt_gets() {
     let world = World::new();
-    let tree = LaunchRequest {
-        required_cleanup: CleanupScope::ContainedTree,
-        ..request("a", "k")
-    };
+    let tree = LaunchRequest { required_cleanup: CleanupScope::ContainedTree, ..request("a", "k") };
     assert_eq!(world.service.prepare(&tree).unwrap().mechanism, Some(Mechanism::Cgroup));
     assert_eq!(world.last_detail(&attempt("a")), "contained_tree (cgroup), independent exit");
     world.prepare(&request("b", "l"));
@@ -98,8 +95,7 @@ fn another_owners_request_is_forbidden() {
 fn a_root_that_is_not_admitted_is_forbidden() {
     let world = World::new();
     let root = RootRef::parse("dir:0").unwrap();
-    let launch =
-        LaunchRequest { resources: vec![grant(root, Access::Read)], ..request("a", "k") };
+    let launch = LaunchRequest { resources: vec![grant(root, Access::Read)], ..request("a", "k") };
     assert_eq!(refusal(world.service.prepare(&launch)).code, Code::Forbidden);
     nothing_is_recorded(&world);
 }
@@ -152,10 +148,7 @@ fn another_profile_is_denied_and_a_stale_digest_a_conflict() {
 fn a_tree_that_cannot_be_contained_leaves_nothing_behind() {
     let world = World::new();
     *world.service.inner.capability.lock().unwrap() = Some(report(&[]));
-    let tree = LaunchRequest {
-        required_cleanup: CleanupScope::ContainedTree,
-        ..request("a", "k")
-    };
+    let tree = LaunchRequest { required_cleanup: CleanupScope::ContainedTree, ..request("a", "k") };
     assert_eq!(refusal(world.service.prepare(&tree)).code, Code::UnsupportedCapability);
     nothing_is_recorded(&world);
 }
