@@ -182,7 +182,7 @@ fn input_of_any_size_goes_through_one_thread() {
     let attempt = world.launch(Launch::program("cat").stdin_pipe());
     let input: Vec<u8> = (0..=u8::MAX).cycle().take(2 * 1024 * 1024).collect();
     assert_eq!(attempt.write_input(&input).unwrap(), InputOutcome::Accepted);
-    assert_eq!(attempt.close_input().unwrap(), InputOutcome::Accepted);
+    attempt.close_input().unwrap();
     assert!(all_bytes(&attempt) == input);
     world.assert_clean(&attempt.finish().unwrap());
 }
@@ -196,7 +196,7 @@ fn one_thread_writes_while_another_reads_from_memory() {
     let output = std::thread::scope(|scope| {
         scope.spawn(|| {
             assert_eq!(writer.write(&input).unwrap(), InputOutcome::Accepted);
-            assert_eq!(writer.close().unwrap(), InputOutcome::Accepted);
+            writer.close().unwrap();
         });
         all_bytes(&attempt)
     });

@@ -117,12 +117,13 @@ impl AttemptHandle {
         self.inner.write(bytes)
     }
 
-    /// Closes the child's input after everything that was written to it.
+    /// Asks to close the child's input after everything that was written to it.
     ///
     /// # Errors
     /// As [`AttemptHandle::write_input`].
-    pub fn close_input(&self) -> Result<InputOutcome, Error> {
-        Ok(self.inner.link()?.close_input())
+    pub fn close_input(&self) -> Result<(), Error> {
+        self.inner.link()?.close_input();
+        Ok(())
     }
 
     /// Returns a writer of the child's input for another thread.
@@ -272,10 +273,10 @@ impl Input {
     ///
     /// # Errors
     /// As there.
-    pub fn close(&self) -> Result<InputOutcome, Error> {
-        match self.inner.upgrade() {
-            Some(inner) => Ok(inner.link()?.close_input()),
-            None => Ok(InputOutcome::NotAccepted(InputRefused::NotBound)),
+    pub fn close(&self) -> Result<(), Error> {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.link()?.close_input();
         }
+        Ok(())
     }
 }

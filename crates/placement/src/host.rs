@@ -115,15 +115,16 @@ impl Placement {
         }
         let prepared = service.prepare(&request)?;
         if prepared.execution_state == ExecutionState::Intended {
-            let started = service.start(&attempt_id, &self.shared.recipient)?;
-            if let Started { streams: Some(streams), .. } = started {
-                let rules = Rules::of(&request.supervision);
-                return Ok(AttemptHandle::attached(
-                    self.clone(),
-                    streams,
-                    rules,
-                    recorded.is_some(),
-                ));
+            match service.start(&attempt_id, &self.shared.recipient) {
+                Ok(Started { streams: Some(streams), .. }) => {
+                    let rules = Rules::of(&request.supervision);
+                    let replay = recorded.is_some();
+                    return Ok(AttemptHandle::attached(self.clone(), streams, rules, replay));
+                }
+                // Another host came first.
+                Ok(Started { streams: None, .. }) => {}
+                Err(refusal) if refusal.code == Code::Conflict => {}
+                Err(refusal) => return Err(refusal.into()),
             }
         }
         self.follow(&attempt_id, &request)
@@ -310,8 +311,15 @@ impl Placement {
                     return Err(Refusal::new(Code::Unavailable, message).into());
                 }
                 ExecutionState::Starting | ExecutionState::Running | ExecutionState::Stopping => {
-                    let streams = self.attach_streams(attempt_id)?;
-                    return Ok(AttemptHandle::attached(self.clone(), streams, rules, true));
+                    match self.attach_streams(attempt_id) {
+                        Ok(streams) => {
+                            return Ok(AttemptHandle::attached(self.clone(), streams, rules, true));
+                        }
+                        // Another attachment came first, or the attempt has just ended.
+                        Err(refusal)
+                            if refusal.code == Code::Conflict && Instant::now() < deadline => {}
+                        Err(refusal) => return Err(refusal.into()),
+                    }
                 }
                 ExecutionState::Exited | ExecutionState::Uncertain => {
                     return Ok(AttemptHandle::ended(self.clone(), attempt.attempt_id, rules));

@@ -190,19 +190,13 @@ impl Link {
         outcome
     }
 
-    /// Closes the input after everything that was written.
-    pub(crate) fn close_input(&self) -> InputOutcome {
-        let Some(sender) = &self.input else {
-            return InputOutcome::NotAccepted(InputRefused::Closed);
-        };
-        if self.claim_write().is_err() {
-            return InputOutcome::Unanswered;
-        }
-        let Ok(write_id) = sender.close() else {
+    /// Asks to close the input after everything that was written; does not wait until it is.
+    pub(crate) fn close_input(&self) {
+        let Some(sender) = &self.input else { return };
+        if self.claim_write().is_ok() && sender.close().is_err() {
+            // The child's input is gone with its link.
             self.release_write();
-            return InputOutcome::Unanswered;
-        };
-        self.answer(write_id)
+        }
     }
 
     /// Says why nothing more comes, once that is so.

@@ -75,7 +75,7 @@ pub use gate::{ExecFailed, ExecOutcome, ExecWay, Gated, Opened, Released};
 pub use leader::{GroupSignalError, Leader, WaitError, signal_group_through_pidfd};
 pub use leaf::{CgroupLeaf, LeafDoubt, LeafError, LeafPresence, Population};
 pub use own::{
-    OwnError, Terminations, become_subreaper, close_all_but, new_session, set_non_dumpable,
+    Arrived, OwnError, Signals, become_subreaper, close_all_but, new_session, set_non_dumpable,
     settle_signals,
 };
 pub use pipes::{Pipe, PipeError, dev_null};

@@ -72,44 +72,58 @@ fn close(first: u32, last: u32) -> Result<(), OwnError> {
     sys::close_range(first, last).map_err(|errno| failed("close inherited descriptors", errno))
 }
 
-/// Holds the descriptor on which SIGTERM arrives.
+/// Holds the descriptor on which SIGTERM and SIGCHLD arrive.
 #[derive(Debug)]
 #[must_use]
-pub struct Terminations {
+pub struct Signals {
     signals: SignalFd,
 }
 
-impl Terminations {
-    /// Borrows the descriptor: readable when SIGTERM was sent.
+/// What has arrived since the last look; signals of one kind merge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// SIGTERM: this process is asked to end.
+    pub termination: bool,
+    /// SIGCHLD: a child or an adopted orphan has ended.
+    pub child: bool,
+}
+
+impl Signals {
+    /// Borrows the descriptor: readable when a signal was sent.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.signals.as_fd()
     }
 
-    /// Takes what has arrived, without waiting, and counts it.
+    /// Takes what has arrived, without waiting.
     ///
     /// # Errors
     /// [`OwnError`] with the kernel's answer.
-    pub fn take(&self) -> Result<u32, OwnError> {
-        let mut count = 0_u32;
+    pub fn take(&self) -> Result<Arrived, OwnError> {
+        let mut arrived = Arrived::default();
         loop {
             match self.signals.read_signal() {
-                Ok(Some(_)) => count = count.saturating_add(1),
-                Ok(None) => return Ok(count),
+                Ok(Some(information)) if information.ssi_signo == TERMINATION => {
+                    arrived.termination = true;
+                }
+                Ok(Some(_)) => arrived.child = true,
+                Ok(None) => return Ok(arrived),
                 Err(error) => return Err(nix_failed("read the arrived signals", error)),
             }
         }
     }
 }
 
+const TERMINATION: u32 = Signal::SIGTERM as u32;
+
 /// Gives this process the dispositions of a runner: SIGPIPE, SIGHUP and SIGINT are ignored, SIGCHLD
-/// has its default (an inherited "ignored" would reap children unseen), and SIGTERM arrives on a
-/// descriptor instead.
+/// has its default (an inherited "ignored" would reap children unseen), and SIGTERM and SIGCHLD
+/// arrive on a descriptor instead.
 ///
-/// SIGTERM is blocked in the calling thread and in those it starts later: call it first.
+/// Both are blocked in the calling thread and in those it starts later: call it first.
 ///
 /// # Errors
 /// [`OwnError`] with the kernel's answer.
-pub fn settle_signals() -> Result<Terminations, OwnError> {
+pub fn settle_signals() -> Result<Signals, OwnError> {
     for (signal, disposition) in [
         (Signal::SIGPIPE, SigHandler::SigIgn),
         (Signal::SIGHUP, SigHandler::SigIgn),
@@ -123,10 +137,11 @@ pub fn settle_signals() -> Result<Terminations, OwnError> {
     }
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGTERM);
+    mask.add(Signal::SIGCHLD);
     mask.thread_set_mask().map_err(|error| nix_failed("set its signal mask", error))?;
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .map_err(|error| nix_failed("open a signal descriptor", error))?;
-    Ok(Terminations { signals })
+    Ok(Signals { signals })
 }
 
 fn failed(step: &'static str, errno: Errno) -> OwnError {

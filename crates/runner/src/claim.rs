@@ -17,7 +17,7 @@ use placement_homes::{
     AliveLock, AttemptDir, CONTROL_SOCKET, DATA_SOCKET, HomeKey, LogLimits, LogWriter, Root,
 };
 use placement_identity::{Presence, ProcessIdentity};
-use placement_process::Terminations;
+use placement_process::Signals;
 use placement_protocol::{LaunchOrder, Token, Writes};
 use placement_resources::ResolvedGrant;
 use placement_store::{Fields, Row, RunnerClaim, StorePaths};
@@ -44,7 +44,7 @@ impl Runner {
     pub(crate) fn claim(
         order: LaunchOrder,
         port: Link,
-        terminations: Terminations,
+        signals: Signals,
     ) -> Result<Self, Box<ClaimFailed>> {
         let paths =
             StorePaths { database: order.store.database.clone(), lock: order.store.lock.clone() };
@@ -68,7 +68,7 @@ impl Runner {
                 return Err(Box::new(ClaimFailed { port, refusal, order, claimed }));
             }
         };
-        Ok(claimed.into_runner(order, port, terminations, scribe))
+        Ok(claimed.into_runner(order, port, signals, scribe))
     }
 }
 
@@ -126,7 +126,7 @@ impl Claimed {
         self,
         order: LaunchOrder,
         port: Link,
-        terminations: Terminations,
+        signals: Signals,
         scribe: Scribe,
     ) -> Runner {
         let mut desk = Desk::new(
@@ -146,7 +146,7 @@ impl Claimed {
             attempt_dir: self.attempt_dir,
             alive: self.alive,
             port: Some(port),
-            terminations,
+            signals,
             host: self.host,
             scribe,
             desk,
@@ -161,7 +161,7 @@ impl Claimed {
             gone_without_child: None,
             pipes: Pipes::default(),
             deadline: None,
-            reap_at: Instant::now(),
+            orphans_ended: false,
             spool_failed: false,
             bytes_came: false,
             scratch: vec![0; CHUNK_BYTES_MAX].into_boxed_slice(),

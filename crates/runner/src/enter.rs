@@ -2,7 +2,7 @@
 
 use crate::run::run;
 use placement_process::{
-    Terminations, become_subreaper, close_all_but, new_session, set_non_dumpable, settle_signals,
+    Signals, become_subreaper, close_all_but, new_session, set_non_dumpable, settle_signals,
 };
 use placement_protocol::{LinkKind, Order, OrderReply};
 use placement_transport::{Gate, Link, Stream};
@@ -45,7 +45,7 @@ fn become_runner() -> Option<()> {
     close_all_but(&[]).ok()?;
     // Fails only where it leads a group already, as under a debugger; then it has one of its own.
     new_session().ok();
-    let terminations = settle_signals().ok()?;
+    let signals = settle_signals().ok()?;
     become_subreaper().ok()?;
     let stream = Stream::take_stdin().ok()?;
     let deadline = Instant::now() + ORDER;
@@ -54,11 +54,11 @@ fn become_runner() -> Option<()> {
     let frame = port.receive(deadline).ok()?;
     let order = Order::from_frame(&frame).ok()?;
     drop(frame);
-    carry_out(order, port, terminations);
+    carry_out(order, port, signals);
     Some(())
 }
 
-fn carry_out(order: Order, port: Link, terminations: Terminations) {
+fn carry_out(order: Order, port: Link, signals: Signals) {
     match order {
         Order::Probe => {
             let report = placement_capability::measure();
@@ -67,7 +67,7 @@ fn carry_out(order: Order, port: Link, terminations: Terminations) {
         Order::Launch(order) => {
             // Its memory holds the token; a failure only leaves it as readable as its user's files.
             set_non_dumpable().ok();
-            run(*order, port, terminations);
+            run(*order, port, signals);
         }
     }
 }

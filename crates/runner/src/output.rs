@@ -296,7 +296,7 @@ impl Output {
     pub(crate) fn unacknowledged_bytes(&self) -> u64 {
         let waiting: usize = self.streams.iter().map(|own| own.waiting.len()).sum();
         let spooled = match &self.spool {
-            Spool::File(file) => file.writer.unacknowledged_bytes(),
+            Spool::File(file) => file.writer.unacknowledged_payload_bytes(),
             Spool::Memory(spool) => spool.unacknowledged_bytes(),
         };
         spooled.saturating_add(waiting as u64)

@@ -7,14 +7,14 @@ use crate::runner::Runner;
 use crate::scribe::Entry;
 use placement_contract::EvidenceKind;
 use placement_homes::{HomeKey, Root};
-use placement_process::Terminations;
+use placement_process::Signals;
 use placement_protocol::{LaunchOrder, OrderReply};
 use placement_store::Draft;
 use placement_transport::Link;
 
 /// Runs one attempt.
-pub(crate) fn run(order: LaunchOrder, port: Link, terminations: Terminations) {
-    match Runner::claim(order, port, terminations) {
+pub(crate) fn run(order: LaunchOrder, port: Link, signals: Signals) {
+    match Runner::claim(order, port, signals) {
         Ok(mut runner) => {
             let outcome = runner.live();
             if let Err(not_started) = &outcome {

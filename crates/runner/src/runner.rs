@@ -10,7 +10,7 @@ use placement_contract::{
     EvidenceKind, ExecutionState, Exit, LaunchRequest, Mechanism, OnHostLoss, StreamName,
 };
 use placement_homes::{AliveLock, AttemptDir};
-use placement_process::{Released, Terminations, Tree, TreeGone};
+use placement_process::{Released, Signals, Tree, TreeGone};
 use placement_protocol::writes::WriteVerdict;
 use placement_protocol::{
     Attach, AttachRefused, AttachReply, ControlAnswer, ControlCall, ControlRequest, ExitNotice,
@@ -23,9 +23,6 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Longest sleep of the loop while there are orphans to reap or a tree without a descriptor.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
-
 /// Everything that one attempt's runner holds.
 pub(crate) struct Runner {
     pub(crate) order: LaunchOrder,
@@ -36,7 +33,7 @@ pub(crate) struct Runner {
     /// Held for life: its end proves the runner gone.
     pub(crate) alive: AliveLock,
     pub(crate) port: Option<Link>,
-    pub(crate) terminations: Terminations,
+    pub(crate) signals: Signals,
     /// The pidfd of the host while it is there.
     pub(crate) host: Option<OwnedFd>,
     pub(crate) scribe: Scribe,
@@ -54,8 +51,8 @@ pub(crate) struct Runner {
     pub(crate) gone_without_child: Option<TreeGone>,
     pub(crate) pipes: Pipes,
     pub(crate) deadline: Option<Instant>,
-    /// When ended orphans are looked for next.
-    pub(crate) reap_at: Instant,
+    /// A child or an orphan has ended since the last reaping.
+    pub(crate) orphans_ended: bool,
     pub(crate) spool_failed: bool,
     /// Bytes came from a pipe in the last turn.
     pub(crate) bytes_came: bool,
@@ -76,7 +73,7 @@ pub(crate) struct Pipes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Polled {
     Scribe,
-    Terminate,
+    Signals,
     Host,
     Desk(Seat),
     Leader,
@@ -101,7 +98,7 @@ impl Runner {
         for polled in ready {
             match polled {
                 Polled::Scribe => self.scribe.collect(),
-                Polled::Terminate => self.terminated(),
+                Polled::Signals => self.signalled(),
                 Polled::Host => self.host_lost(),
                 Polled::Desk(seat) => self.serve(seat, now),
                 Polled::Stdout => self.read_pipe(StreamName::Stdout, now),
@@ -216,7 +213,7 @@ impl Runner {
     ) -> Vec<(Polled, BorrowedFd<'a>, PollFlags)> {
         let mut watched = vec![
             (Polled::Scribe, self.scribe.descriptor(), PollFlags::IN),
-            (Polled::Terminate, self.terminations.descriptor(), PollFlags::IN),
+            (Polled::Signals, self.signals.descriptor(), PollFlags::IN),
         ];
         if let Some(host) = &self.host {
             watched.push((Polled::Host, host.as_fd(), PollFlags::IN));
@@ -333,9 +330,11 @@ impl Runner {
         }
     }
 
-    fn terminated(&mut self) {
-        // What cannot be read will be readable again; the stop is what matters.
-        if self.terminations.take().is_ok_and(|count| count > 0) {
+    fn signalled(&mut self) {
+        // What cannot be read now is readable again in the next turn.
+        let arrived = self.signals.take().unwrap_or_default();
+        self.orphans_ended |= arrived.child;
+        if arrived.termination {
             let grace = self.request.timeouts.stop_grace();
             self.request_stop(StopMode::Cooperative, grace, StopCause::Terminated);
         }
@@ -473,11 +472,6 @@ impl Runner {
     fn acknowledge_write(&mut self, write_id: u64, refused: Option<InputRefused>) {
         let ack = InputAck { write_id, generation: self.desk.generation(), refused };
         self.desk.tell(FromRunner::InputAck(ack));
-    }
-
-    /// Returns when to look at the tree again although nothing woke the loop.
-    pub(crate) fn look_again_at(&self, now: Instant) -> Option<Instant> {
-        self.tree.is_some().then(|| now + LOOK_AGAIN)
     }
 }
 

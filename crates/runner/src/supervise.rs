@@ -17,8 +17,6 @@ const ROUND: Duration = Duration::from_millis(5);
 const WATCH: Duration = Duration::from_millis(100);
 /// Time after which a tree that cannot be looked at, or does not go after SIGKILL, is given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
-/// How often ended orphans are looked for while the leader runs.
-const REAP: Duration = Duration::from_millis(500);
 const IDLE: Duration = Duration::from_millis(DRAIN_IDLE_MS);
 const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
 
@@ -79,7 +77,7 @@ impl Runner {
 
     fn wake_at(&self, phase: &Phase, now: Instant) -> Option<Instant> {
         let own = match phase {
-            Phase::Running => self.look_again_at(now),
+            Phase::Running => None,
             Phase::Draining(drain) | Phase::Closing { drain, .. } => Some(drain.wake_at(now)),
             Phase::Ending(_) => Some(now + ROUND),
             Phase::Keeping => Some(now + WATCH),
@@ -90,7 +88,7 @@ impl Runner {
     }
 
     fn run_on(&mut self, now: Instant) -> Phase {
-        self.reap_orphans(now);
+        self.reap_orphans();
         let tree = self.tree.as_ref().expect("made before the supervision");
         // Nobody else reaps it, so an error passes: the next turn asks again.
         let Ok(Some(exit)) = tree.leader().observe_exit() else { return Phase::Running };
@@ -104,13 +102,12 @@ impl Runner {
         Phase::Draining(Drain::start(now, self.request.timeouts.drain(), IDLE))
     }
 
-    /// Orphans of the tree come to this process and are reaped by number, twice a second at most: a
-    /// busy pump is not slowed by it.
-    fn reap_orphans(&mut self, now: Instant) {
-        if now >= self.reap_at {
-            self.reap_at = now + REAP;
-            // What could not be listed now is listed the next time.
-            self.tree.as_ref().map(Tree::reap_orphans);
+    /// Orphans of the tree come to this process and are reaped by number when one has ended.
+    fn reap_orphans(&mut self) {
+        if std::mem::take(&mut self.orphans_ended) {
+            let tree = self.tree.as_ref().expect("made before the supervision");
+            // What could not be listed now is tried again in the next turn.
+            self.orphans_ended = tree.reap_orphans().is_err();
         }
     }
 

@@ -1,12 +1,14 @@
 //! The rest of an ended attempt's output, from its log.
 
 use crate::item::Item;
+use crate::limits::{CURSOR, LOOK};
 use crate::places::with_errno;
 use placement_contract::{Code, Refusal};
 use placement_homes::{
     AcknowledgeError, Acknowledger, AttemptDir, LogItem, LogReader, ReadLogError, Record,
     RecordKind,
 };
+use std::time::Instant;
 
 /// Reads the log from its acknowledged cursor on, and moves that cursor.
 ///
@@ -67,11 +69,22 @@ impl FromLog {
     pub(crate) fn acknowledge(&mut self, through: u64) -> Result<(), Refusal> {
         let acknowledger = match &mut self.acknowledger {
             Some(acknowledger) => acknowledger,
-            none => {
-                none.insert(Acknowledger::lock(&self.directory).map_err(|e| refuse_cursor(&e))?)
-            }
+            none => none.insert(lock(&self.directory)?),
         };
         acknowledger.acknowledge(through.min(self.read_through)).map_err(|e| refuse_cursor(&e))
+    }
+}
+
+/// Takes the cursor, giving one that was just let go of a moment: a process that is being started
+/// has a copy of the lock until it executes its program.
+fn lock(directory: &AttemptDir) -> Result<Acknowledger, Refusal> {
+    let deadline = Instant::now() + CURSOR;
+    loop {
+        match Acknowledger::lock(directory) {
+            Ok(acknowledger) => return Ok(acknowledger),
+            Err(AcknowledgeError::Busy) if Instant::now() < deadline => std::thread::sleep(LOOK),
+            Err(error) => return Err(refuse_cursor(&error)),
+        }
     }
 }
 

@@ -29,3 +29,6 @@ pub(crate) const STOP_RECORDED: Duration = Duration::from_millis(500);
 
 /// How long ended members of a group may wait for their reaper.
 pub(crate) const GROUP_ZOMBIES: Duration = Duration::from_secs(1);
+
+/// How long the cursor of a log may still be held after it was let go of.
+pub(crate) const CURSOR: Duration = Duration::from_millis(250);

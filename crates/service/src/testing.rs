@@ -7,7 +7,7 @@ use placement_contract::{
     Generation, IdempotencyKey, Launch, LaunchRequest, Mechanism, MechanismReport, OwnerId,
     RecipientId, Refusal, RunnerId, Secret, Supervision, Timeouts, Timestamp,
 };
-use placement_homes::{AliveLock, AttemptDir, HomeKey};
+use placement_homes::{AliveLock, AttemptDir, HomeKey, RunnerAlive};
 use placement_identity::{Pid, ProcessIdentity};
 use placement_policy::Snapshot;
 use placement_process::{Started, dev_null, spawn_runner};
@@ -281,6 +281,10 @@ impl FakeRunner {
         }
         self.directory.remove_sockets().unwrap();
         self.alive = None;
+        // A process that another test is starting at this moment has a copy of the lock until exec.
+        wait_until(PATIENCE, "the release of the lock", || {
+            self.directory.observe_alive() == RunnerAlive::Released
+        });
     }
 }
 

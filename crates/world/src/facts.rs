@@ -1,7 +1,7 @@
 //! What is left on the machine, found without asking the host.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use placement::AttemptId;
+use placement::{Attempt, AttemptId};
 use placement_identity::{Marker, MarkerScan, scan_marker};
 
 /// The variable that marks every process of an attempt.
@@ -41,6 +41,23 @@ pub(crate) fn survivors(attempt: &AttemptId) -> Survivors {
         MarkerScan::None | MarkerScan::Found(_) => Survivors::None,
         MarkerScan::Unknown { why, .. } => Survivors::Unknown(why.because()),
     }
+}
+
+/// Reads the process id out of the id of an attempt's runner.
+pub(crate) fn runner_pid(attempt: &Attempt) -> Option<u32> {
+    attempt.runner.as_ref()?.as_str().split('-').nth(1)?.parse().ok()
+}
+
+/// Returns the most memory that a process has held so far, in bytes (`VmHWM`).
+///
+/// # Panics
+/// When the process is gone.
+#[track_caller]
+pub fn peak_memory_bytes(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.expect("a living process has a peak") * 1024
 }
 
 /// Homes, and temporary directories that lie beside them.

@@ -18,13 +18,26 @@
 //! assert!(world.kinds(&id).contains(&"child.exited"));
 //! ```
 
+mod damage;
 mod facts;
+mod known;
 mod output;
 mod program;
+mod stage;
+mod stopped;
+mod wire;
 
-pub use facts::{CgroupLeaves, Survivors};
+pub use damage::replace_in_store;
+pub use facts::{CgroupLeaves, Survivors, peak_memory_bytes};
+pub use known::{Known, leader_in, zombies_of};
 pub use output::Text;
 pub use program::{Program, Running, Said};
+pub use stage::{Stage, contained, keeping_leftovers};
+pub use stopped::StoppedWriter;
+pub use wire::{Control, Data, Door, Shut};
+
+/// The messages between a runner and whoever talks to it.
+pub use placement_protocol as protocol;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use placement::{AttemptHandle, AttemptId, CleanupState, End, Launch, Placement};
@@ -176,6 +189,26 @@ impl World {
             Survivors::None | Survivors::Unknown(_) => {}
             Survivors::These(pids) => panic!("{pids:?} survive\n{}", self.told(attempt)),
         }
+    }
+
+    /// Returns the door to the sockets of an attempt's runner.
+    ///
+    /// # Panics
+    /// When the attempt has no directory or no token.
+    #[track_caller]
+    pub fn door(&self, attempt: &AttemptId) -> Door {
+        let recorded = self.host.attempt(attempt).expect("the attempt is recorded");
+        Door::of(&self.root(), &recorded)
+    }
+
+    /// Returns the process id of an attempt's runner.
+    ///
+    /// # Panics
+    /// When none is recorded, or it has finished.
+    #[track_caller]
+    pub fn runner_pid(&self, attempt: &AttemptId) -> u32 {
+        let recorded = self.host.attempt(attempt).expect("the attempt is recorded");
+        facts::runner_pid(&recorded).unwrap_or_else(|| panic!("no runner:\n{}", self.told(attempt)))
     }
 
     /// Looks for processes that carry an attempt's marker.

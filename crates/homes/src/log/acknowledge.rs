@@ -105,13 +105,19 @@ impl Acknowledger {
             let Some(closed) = self.closed(first, firsts.get(position + 1).copied())? else {
                 continue;
             };
+            if closed.last <= head.dropped_through {
+                // Whoever dropped it died before it was removed.
+                self.ledger.remove(closed.first)?;
+                continue;
+            }
             self.ledger.close(closed);
             self.last = closed.last;
         }
         // A head that says more than the records: power loss took the newest ones.
         let consumed = head.consumed_through.min(self.last);
         self.ledger.head.consumed_through = consumed;
-        match firsts.iter().copied().rev().find(|first| *first <= consumed + 1) {
+        let kept = firsts.iter().copied().rev().find(|first| *first <= consumed + 1);
+        match kept.filter(|first| *first > head.dropped_through) {
             Some(first) => self.ledger.resume(first),
             None => Ok(()),
         }

@@ -49,7 +49,7 @@ impl Ledger {
             head,
             closed: VecDeque::new(),
             walk: None,
-            acknowledged: Offsets::default(),
+            acknowledged: head.dropped,
         }
     }
 
@@ -99,13 +99,18 @@ impl Ledger {
             self.head.dropped_through = oldest.last;
             self.head.dropped = oldest.through;
             self.store()?;
-            match self.directory.remove_file(&segment_name(oldest.first)) {
-                Ok(()) | Err(CreateError::Missing { .. }) => {}
-                Err(error) => return Err(AcknowledgeError::Trim(error)),
-            }
+            self.remove(oldest.first)?;
             self.closed.pop_front();
         }
         Ok(())
+    }
+
+    /// Removes the file of a segment; one that is not there is no error.
+    pub(super) fn remove(&self, first: u64) -> Result<(), AcknowledgeError> {
+        match self.directory.remove_file(&segment_name(first)) {
+            Ok(()) | Err(CreateError::Missing { .. }) => Ok(()),
+            Err(error) => Err(AcknowledgeError::Trim(error)),
+        }
     }
 
     /// Counts the bytes of the records from one sequence through another.

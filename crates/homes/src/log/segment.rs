@@ -69,7 +69,8 @@ impl OpenSegment {
             Err(error) => return Err(ReadLogError::Open(error)),
         };
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
-        if !read_whole(&file, &mut bytes, 0)? {
+        // Power loss may leave the length of a new segment without its bytes.
+        if !read_whole(&file, &mut bytes, 0)? || bytes == [0; SEGMENT_HEADER_BYTES] {
             return Ok(None);
         }
         let header = SegmentHeader::decode(&bytes)

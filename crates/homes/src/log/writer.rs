@@ -141,8 +141,13 @@ impl LogWriter {
     /// Returns the stored bytes that wait for their acknowledgment: payload, and
     /// [`RECORD_OVERHEAD_BYTES`] a record.
     pub fn unacknowledged_bytes(&self) -> u64 {
-        let payload = self.written.total() - self.ledger.acknowledged_bytes();
-        payload + (self.last - self.consumed_through()) * RECORD_OVERHEAD_BYTES
+        let records = self.last - self.consumed_through();
+        self.unacknowledged_payload_bytes() + records * RECORD_OVERHEAD_BYTES
+    }
+
+    /// Returns the bytes of the streams that wait for their acknowledgment.
+    pub fn unacknowledged_payload_bytes(&self) -> u64 {
+        self.written.total() - self.ledger.acknowledged_bytes()
     }
 
     /// Advances the acknowledged cursor; one that is not beyond it changes nothing.

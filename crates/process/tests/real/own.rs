@@ -8,19 +8,29 @@ use std::path::Path;
 use crate::support::{in_own_process, wait_for};
 use placement_contract::Exit;
 use placement_process::{
-    StartError, close_all_but, new_session, set_non_dumpable, settle_signals, spawn_runner,
+    Arrived, StartError, close_all_but, new_session, set_non_dumpable, settle_signals, spawn_runner,
 };
 use rustix::event::PollFlags;
 
 #[test]
 fn a_termination_arrives_on_the_descriptor() {
     in_own_process("own::a_termination_arrives_on_the_descriptor", || {
-        let terminations = settle_signals().unwrap();
-        assert_eq!(terminations.take().unwrap(), 0);
+        let signals = settle_signals().unwrap();
+        assert_eq!(signals.take().unwrap(), Arrived::default());
         // To this thread: libtest's other thread does not block the signal.
         nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM).unwrap();
-        wait_for("the signal", terminations.descriptor(), PollFlags::IN);
-        assert_eq!(terminations.take().unwrap(), 1);
+        wait_for("the signal", signals.descriptor(), PollFlags::IN);
+        assert_eq!(signals.take().unwrap(), Arrived { termination: true, child: false });
+    });
+}
+
+#[test]
+fn the_end_of_a_child_arrives_on_the_descriptor() {
+    in_own_process("own::the_end_of_a_child_arrives_on_the_descriptor", || {
+        let signals = settle_signals().unwrap();
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGCHLD).unwrap();
+        wait_for("the signal", signals.descriptor(), PollFlags::IN);
+        assert_eq!(signals.take().unwrap(), Arrived { termination: false, child: true });
     });
 }
 
@@ -28,7 +38,7 @@ fn a_termination_arrives_on_the_descriptor() {
 fn hangup_interrupt_and_broken_pipe_do_not_end_a_runner() {
     in_own_process("own::hangup_interrupt_and_broken_pipe_do_not_end_a_runner", || {
         use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGPIPE};
-        let _terminations = settle_signals().unwrap();
+        let _signals = settle_signals().unwrap();
         for signal in [SIGHUP, SIGINT, SIGPIPE] {
             nix::sys::signal::raise(signal).unwrap();
         }

@@ -17,18 +17,21 @@ fn running(generation: Generation) -> RunnerStatus {
     }
 }
 
+type Operation = fn(&crate::Service, &placement_contract::AttemptId) -> Option<String>;
+
+/// The text of a refusal, with one attempt's id in it.
+fn text<T>(answer: Result<T, placement_contract::Refusal>) -> Option<String> {
+    let refused = answer.err()?;
+    assert_eq!(refused.code, Code::NotFound);
+    Some(refused.message.replace("attempt a", "attempt b"))
+}
+
 #[test]
 fn an_unknown_and_a_foreign_attempt_look_the_same_to_every_operation() {
     let world = World::new();
     let id = world.prepare(&request("a", "k"));
     let other = world.another("local:other");
     let unknown = attempt("b");
-    type Operation = fn(&crate::Service, &placement_contract::AttemptId) -> Option<String>;
-    fn text<T>(answer: Result<T, placement_contract::Refusal>) -> Option<String> {
-        let refused = answer.err()?;
-        assert_eq!(refused.code, Code::NotFound);
-        Some(refused.message.replace("attempt a", "attempt b"))
-    }
     let operations: [Operation; 9] = [
         |service, id| text(service.start(id, &recipient("r"))),
         |service, id| text(service.status(id)),
@@ -153,7 +156,7 @@ fn the_open_attempts_are_those_with_something_left_to_do() {
         assert!(list.unreadable.is_empty());
         list.attempts.into_iter().map(|one| one.attempt_id).collect::<Vec<_>>()
     };
-    assert_eq!(ids(Listed::Open), [running.clone()]);
+    assert_eq!(ids(Listed::Open), std::slice::from_ref(&running));
     assert_eq!(ids(Listed::All), [stopped, running]);
     assert!(world.another("local:other").list(Listed::All).unwrap().attempts.is_empty());
 }

@@ -4,6 +4,7 @@ mod attach;
 mod cleanup;
 mod looks;
 mod prepare;
+mod real;
 mod reconcile;
 mod start;
 mod stop;

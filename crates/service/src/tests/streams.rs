@@ -249,7 +249,7 @@ fn input_is_numbered_and_its_answers_come_with_the_output() {
     assert_eq!(next(&mut streams), Item::Input { write_id: 1, refused: None });
     let refused = Some(InputRefused::Closed);
     assert_eq!(next(&mut streams), Item::Input { write_id: 2, refused });
-    assert_eq!(refusal(sender.send(&[0; 65_537])).code, Code::Invalid);
+    assert_eq!(refusal(sender.send(&vec![0; 65_537])).code, Code::Invalid);
 }
 
 #[test]

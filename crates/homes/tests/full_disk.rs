@@ -1,0 +1,67 @@
+//! A disk that is full. The process runs itself again under a file size limit, which answers EFBIG
+//! where a full disk answers ENOSPC and needs no privilege.
+
+use placement_contract::{AttemptId, OwnerId, StreamName};
+use placement_homes::{AppendError, HomeKey, LogItem, LogLimits, LogReader, LogWriter, Root};
+use placement_testkit::TempRoot;
+
+const INNER: &str = "a_refused_record_leaves_the_log_as_it_was";
+
+/// Does its work only under the limit, which the other test sets.
+#[test]
+fn a_refused_record_leaves_the_log_as_it_was() {
+    if rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_none() {
+        println!("not limited: the other test runs this one under a limit");
+        return;
+    }
+    let scratch = TempRoot::new();
+    let root = Root::open(scratch.join("root")).unwrap();
+    let key = HomeKey::of(&OwnerId::parse("ci").unwrap(), &AttemptId::parse("a").unwrap());
+    let attempt = root.create_attempt(&key).unwrap();
+    let mut writer = LogWriter::create(&attempt, LogLimits::default()).unwrap();
+    let mut reader = LogReader::open(&attempt).unwrap();
+    let mut appended = 0;
+    let refused = loop {
+        match writer.append(StreamName::Stdout, &[7; 10_000]) {
+            Ok(sequence) => appended = sequence,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, AppendError::DiskFull(_)), "{refused}");
+    assert!(appended > 0);
+    assert_eq!(count(&mut reader), appended);
+    assert!(matches!(
+        writer.append(StreamName::Stdout, &[7; 10_000]),
+        Err(AppendError::DiskFull(_))
+    ));
+    // What fits goes on with the next sequence, at the place of the refused one.
+    assert_eq!(writer.append(StreamName::Stderr, b"small").unwrap(), appended + 1);
+    assert_eq!(count(&mut reader), 1);
+    writer.acknowledge(appended + 1).unwrap();
+    assert_eq!(writer.unacknowledged_bytes(), 0);
+    println!("refused under the limit");
+}
+
+fn count(reader: &mut LogReader) -> u64 {
+    let mut records = 0;
+    while let Some(item) = reader.next_item().expect("the log is consistent") {
+        assert!(matches!(item, LogItem::Record(_)));
+        records += 1;
+    }
+    records
+}
+
+#[test]
+fn a_full_disk_is_named_under_a_file_size_limit() {
+    let program = std::env::current_exe().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a shell sets the limit for a second process")]
+    let output = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 128; exec \"$0\" --exact \"$1\" --nocapture"])
+        .arg(program)
+        .arg(INNER)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("refused under the limit"), "{text}");
+}

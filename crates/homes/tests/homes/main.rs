@@ -1,0 +1,24 @@
+//! What holds for the root, its attempts and their logs: one module per subject.
+
+#[cfg(test)]
+mod alive;
+#[cfg(test)]
+mod attempt;
+#[cfg(test)]
+mod log_acknowledge;
+#[cfg(test)]
+mod log_damage;
+#[cfg(test)]
+mod log_follow;
+#[cfg(test)]
+mod log_trim;
+#[cfg(test)]
+mod log_write;
+#[cfg(test)]
+mod ordinary_user;
+#[cfg(test)]
+mod root;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod temporary;

@@ -1,0 +1,202 @@
+//! The sockets of an attempt's runner, opened by hand beside the service.
+
+use crate::PATIENCE;
+use camino::Utf8Path;
+use placement::{Attempt, AttemptId, Generation, SystemClock};
+use placement_contract::{RecipientId, Secret};
+use placement_protocol::{
+    ControlAnswer, ControlCall, ControlReply, ControlRequest, Expected, FromRecipient, FromRunner,
+    Hello, Input, LinkKind, RefusedWhy, Token,
+};
+use placement_store::{Role, Store, StorePaths};
+use placement_transport::{HelloError, Link, LinkError, connect, open};
+use std::fs::File;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Opens the sockets of one attempt's runner with whatever is claimed.
+#[derive(Debug)]
+pub struct Door {
+    directory: File,
+    attempt_id: AttemptId,
+    token: Vec<u8>,
+}
+
+/// Why a link did not open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shut {
+    /// The runner closed it without a word.
+    Silently,
+    /// The runner said why.
+    Because(RefusedWhy),
+}
+
+/// A control link.
+#[derive(Debug)]
+pub struct Control {
+    link: Link,
+    attempt_id: AttemptId,
+    probe: u64,
+}
+
+/// A data link.
+#[derive(Debug)]
+pub struct Data {
+    link: Link,
+    generation: Generation,
+}
+
+impl Door {
+    /// Finds the sockets of an attempt and its token, as only its user can.
+    #[track_caller]
+    pub(crate) fn of(root: &Utf8Path, attempt: &Attempt) -> Self {
+        let key = attempt.home_ref.as_ref().expect("a started attempt has a directory");
+        let directory = root.join("attempts").join(key);
+        let directory = File::open(directory).expect("the attempt directory can be opened");
+        let paths = StorePaths::below(root);
+        let store = Store::open(&paths, Role::Service, Arc::new(SystemClock));
+        let store = store.expect("the store can be opened");
+        let attempt_id = attempt.attempt_id.clone();
+        let token = store.find_authority(&attempt_id).expect("the store can be read");
+        let token = token.expect("a started attempt has a token").expose().to_vec();
+        Self { directory, attempt_id, token }
+    }
+
+    /// Returns a door to the same sockets for somebody who does not know the token.
+    ///
+    /// # Panics
+    /// When no descriptor can be had.
+    #[must_use]
+    pub fn without_the_token(&self) -> Self {
+        let mut token = self.token.clone();
+        token[0] ^= 1;
+        let directory = self.directory.try_clone().expect("a descriptor can be had");
+        Self { directory, attempt_id: self.attempt_id.clone(), token }
+    }
+
+    /// Opens a control link.
+    ///
+    /// # Errors
+    /// [`Shut`] as the runner answers the hello.
+    ///
+    /// # Panics
+    /// When there is no socket.
+    #[track_caller]
+    pub fn control(&self) -> Result<Control, Shut> {
+        let hello = Hello::control(self.attempt_id.clone(), self.token());
+        let link = self.open("control", LinkKind::Control, &hello)?;
+        Ok(Control { link, attempt_id: self.attempt_id.clone(), probe: 0 })
+    }
+
+    /// Opens a data link as a recipient with an attachment.
+    ///
+    /// # Errors
+    /// [`Shut`] as the runner answers the hello.
+    ///
+    /// # Panics
+    /// When there is no socket.
+    #[track_caller]
+    pub fn data(&self, recipient: &str, generation: u64) -> Result<Data, Shut> {
+        let generation = Generation::new(generation);
+        let recipient = RecipientId::parse(recipient).expect("a recipient of a test is an id");
+        let hello = Hello::data(self.attempt_id.clone(), self.token(), generation, recipient);
+        let link = self.open("data", LinkKind::Data, &hello)?;
+        Ok(Data { link, generation })
+    }
+
+    #[track_caller]
+    fn open(&self, socket: &str, kind: LinkKind, hello: &Hello) -> Result<Link, Shut> {
+        let deadline = Instant::now() + PATIENCE;
+        let stream = connect(self.directory.as_fd(), socket, deadline).expect("the runner listens");
+        let mut link = Link::new(stream, kind);
+        match open(&mut link, hello, deadline) {
+            Ok(_) => Ok(link),
+            Err(HelloError::Refused(refused)) => Err(Shut::Because(refused.reason)),
+            Err(HelloError::Link(LinkError::Closed)) => Err(Shut::Silently),
+            Err(error) => panic!("neither opened nor shut: {error}"),
+        }
+    }
+
+    fn token(&self) -> Token {
+        Token::from_secret(Secret::new(self.token.clone())).expect("as long as it was recorded")
+    }
+}
+
+impl Control {
+    /// Asks, and returns the answer; nothing where the runner closes the link instead.
+    ///
+    /// # Panics
+    /// When the answer is to something else.
+    #[track_caller]
+    pub fn ask(&mut self, call: ControlCall, brings: Option<OwnedFd>) -> Option<ControlAnswer> {
+        self.probe += 1;
+        let attempt_id = self.attempt_id.clone();
+        let request = ControlRequest { attempt_id, probe: self.probe, call };
+        let frame = request.to_frame().expect("a call fits a frame");
+        let deadline = Instant::now() + PATIENCE;
+        let answer = match brings {
+            Some(descriptor) => self.link.call_with_descriptor(frame, descriptor, deadline),
+            None => self.link.call(frame, deadline),
+        };
+        let frame = match answer {
+            Ok(frame) => frame,
+            Err(LinkError::Closed) => return None,
+            Err(error) => panic!("neither an answer nor an end: {error}"),
+        };
+        let said: ControlReply =
+            serde_json::from_slice(frame.payload()).expect("an answer is JSON");
+        let expected = Expected {
+            attempt_id: &self.attempt_id,
+            generation: said.generation,
+            probe: self.probe,
+        };
+        let reply = ControlReply::from_frame(&frame, &expected).expect("it answers this call");
+        Some(reply.answer)
+    }
+}
+
+impl Data {
+    /// Returns the next message; nothing once the runner has closed the link.
+    ///
+    /// # Panics
+    /// When nothing comes in a minute.
+    #[track_caller]
+    pub fn next(&mut self) -> Option<FromRunner> {
+        match self.link.receive(Instant::now() + PATIENCE) {
+            Ok(frame) => Some(FromRunner::from_frame(frame).expect("a message of a runner")),
+            Err(LinkError::Closed) => None,
+            Err(error) => panic!("neither a message nor an end: {error}"),
+        }
+    }
+
+    /// Sends a message.
+    ///
+    /// # Panics
+    /// When the runner does not take it in a minute.
+    #[track_caller]
+    pub fn send(&mut self, message: FromRecipient) {
+        let frame = message.into_frame().expect("a message of a test fits a frame");
+        self.link.send(frame, Instant::now() + PATIENCE).expect("the runner takes it");
+    }
+
+    /// Acknowledges everything up to a sequence.
+    ///
+    /// # Panics
+    /// As [`Data::send`].
+    #[track_caller]
+    pub fn acknowledge(&mut self, through: u64) {
+        self.send(FromRecipient::Ack { generation: self.generation, through });
+    }
+
+    /// Sends input under a number, as an attachment that need not be the own one.
+    ///
+    /// # Panics
+    /// As [`Data::send`].
+    #[track_caller]
+    pub fn write(&mut self, generation: u64, write_id: u64, bytes: &[u8]) {
+        let generation = Generation::new(generation);
+        let input = Input { write_id, generation, end: false, bytes: bytes.to_vec() };
+        self.send(FromRecipient::Input(input));
+    }
+}
