@@ -67,7 +67,8 @@ fn receive(target: &Mutex<Target>) {
             *signals = signals.saturating_add(1);
             let (host, attempt, nth) = (host.clone(), attempt.clone(), *signals);
             drop(target);
-            stop(&host, &attempt, nth);
+            // A stop waits for the runner; a second signal must not wait behind the first.
+            std::thread::spawn(move || stop(&host, &attempt, nth));
         }
     }
 }

@@ -22,7 +22,7 @@ fn a_refused_record_leaves_the_log_as_it_was() {
     let mut reader = LogReader::open(&attempt).unwrap();
     let mut appended = 0;
     let refused = loop {
-        match writer.append(StreamName::Stdout, &[7; 10_000]) {
+        match writer.append(StreamName::Stdout, &vec![7; 10_000]) {
             Ok(sequence) => appended = sequence,
             Err(error) => break error,
         }
@@ -31,7 +31,7 @@ fn a_refused_record_leaves_the_log_as_it_was() {
     assert!(appended > 0);
     assert_eq!(count(&mut reader), appended);
     assert!(matches!(
-        writer.append(StreamName::Stdout, &[7; 10_000]),
+        writer.append(StreamName::Stdout, &vec![7; 10_000]),
         Err(AppendError::DiskFull(_))
     ));
     // What fits goes on with the next sequence, at the place of the refused one.

@@ -174,13 +174,12 @@ impl Runner {
             ExecWay::FellBack(errno) => format!("executed by its path after {errno}"),
         };
         self.tree = Some(Tree::new(containment, opened.leader));
-        self.open_input(stdin);
-        self.publish(way, by);
+        self.publish(way, stdin, by);
         Ok(())
     }
 
     /// Records that the program runs, and acknowledges the start.
-    fn publish(&mut self, way: String, by: Instant) {
+    fn publish(&mut self, way: String, stdin: Option<OwnedFd>, by: Instant) {
         let entry = Entry::row(EvidenceKind::ChildStarted, way);
         // A concurrent stop has left `stopping` behind and wins; the row is recorded all the same.
         if self.commit(entry, by).is_err() {
@@ -189,6 +188,8 @@ impl Runner {
         } else if self.state == ExecutionState::Starting {
             self.state = ExecutionState::Running;
         }
+        // Not earlier: what is said of the input stands behind the row of the start.
+        self.open_input(stdin);
         self.deadline = self.request.supervision.deadline().map(|run| Instant::now() + run);
         self.acknowledge_start();
     }

@@ -116,6 +116,7 @@ impl Runner {
         // rest is read when the tree is gone.
         let paused = self.output.is_in_memory() && self.output.is_full();
         drain.count(now, paused, self.bytes_came);
+        self.lose_what_nobody_fetched(&drain, now);
         let at_end = STREAMS.iter().all(|stream| !self.output.is_open(*stream));
         let ended = at_end || drain.is_elapsed() || drain.is_idle();
         if !ended && !self.stop.is_killed() {
@@ -204,6 +205,7 @@ impl Runner {
     fn close(&mut self, mut drain: Drain, held_outside: bool, now: Instant) -> Phase {
         let paused = self.output.is_in_memory() && self.output.is_full();
         drain.count(now, paused, self.bytes_came);
+        self.lose_what_nobody_fetched(&drain, now);
         let at_end = STREAMS.iter().all(|stream| !self.output.is_open(*stream));
         if !at_end && (drain.is_elapsed() || (held_outside && drain.is_idle())) {
             self.cut_off(&drain, now);
@@ -228,25 +230,44 @@ impl Runner {
     }
 
     fn deliver(&mut self, until: Instant, now: Instant) -> Phase {
-        if self.output.is_acknowledged() {
+        if self.output.is_acknowledged() || self.output.is_given_up() {
             return Phase::Over;
         }
         if now >= until {
-            let after = self.request.timeouts.retain_ms;
-            let loss = self.output.loss();
-            self.record(EvidenceKind::OutputLost, format!("after {after} ms: {loss}"));
+            self.record_loss();
             return Phase::Over;
         }
         Phase::Delivering { until }
     }
 
+    /// After the exit, gives up a full spool in memory that nobody emptied in time, and with it what
+    /// the pipes still hold.
+    fn lose_what_nobody_fetched(&mut self, drain: &Drain, now: Instant) {
+        if !drain.is_paused_for(self.request.timeouts.retain()) {
+            return;
+        }
+        self.record_loss();
+        self.end_open_streams(now);
+    }
+
+    fn record_loss(&mut self) {
+        let after = self.request.timeouts.retain_ms;
+        let loss = self.output.give_up();
+        self.record(EvidenceKind::OutputLost, format!("after {after} ms: {loss}"));
+    }
+
     /// Ends streams that are still open, as truncated; what still comes is dropped.
     fn cut_off(&mut self, drain: &Drain, now: Instant) {
-        let open: Vec<_> =
-            STREAMS.into_iter().filter(|stream| self.output.is_open(*stream)).collect();
-        let names: Vec<_> = open.iter().map(|stream| stream.label()).collect();
+        let open = STREAMS.into_iter().filter(|stream| self.output.is_open(*stream));
+        let names: Vec<_> = open.map(StreamName::label).collect();
         let detail = format!("after {} ms: {} truncated", drain.used_ms(), names.join(" and "));
         self.record(EvidenceKind::OutputDrainElapsed, detail);
+        self.end_open_streams(now);
+    }
+
+    fn end_open_streams(&mut self, now: Instant) {
+        let open: Vec<_> =
+            STREAMS.into_iter().filter(|stream| self.output.is_open(*stream)).collect();
         for stream in open {
             let outcome = self.output.end(stream, true, now);
             self.note_spool(outcome);

@@ -67,7 +67,7 @@ impl Service {
                 if self.record_cleanup(row, &refused)?.is_none() {
                     return Ok(None);
                 }
-                let hint = "`placement stop` ends what is left; `placement reconcile` looks again";
+                let hint = "`placement stop --force` ends what is left; then clean again";
                 return Err(conflict(reason).with_hint(hint));
             }
         };

@@ -32,3 +32,7 @@ pub(crate) const GROUP_ZOMBIES: Duration = Duration::from_secs(1);
 
 /// How long the cursor of a log may still be held after it was let go of.
 pub(crate) const CURSOR: Duration = Duration::from_millis(250);
+
+/// How long a start waits for the claim of another one that came first: starting a program and one
+/// synced commit.
+pub(crate) const OTHER_START: Duration = Duration::from_secs(2);

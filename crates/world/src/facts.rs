@@ -90,7 +90,7 @@ fn own_cgroup() -> Option<Utf8PathBuf> {
 }
 
 /// Returns what is in a directory, in order; nothing where there is none.
-fn entries(directory: &Utf8Path) -> Vec<Utf8PathBuf> {
+pub(crate) fn entries(directory: &Utf8Path) -> Vec<Utf8PathBuf> {
     let Ok(entries) = directory.read_dir_utf8() else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path().to_owned()).collect();
     paths.sort();

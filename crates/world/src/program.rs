@@ -6,13 +6,14 @@ use placement_testkit::{TempRoot, wait_until};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// The `placement` program with a root, a home and a working directory of its own.
 #[derive(Debug)]
 pub struct Program {
     path: Utf8PathBuf,
-    directory: TempRoot,
+    directory: Arc<TempRoot>,
 }
 
 /// What a program said and how it ended.
@@ -41,11 +42,16 @@ impl Program {
     /// When its directories cannot be made.
     #[track_caller]
     pub fn new(path: impl AsRef<Utf8Path>) -> Self {
-        let directory = TempRoot::new();
+        Self::sharing(path.as_ref(), Arc::new(TempRoot::new()))
+    }
+
+    /// Prepares the program in a directory that a world lives in too.
+    #[track_caller]
+    pub(crate) fn sharing(path: &Utf8Path, directory: Arc<TempRoot>) -> Self {
         for name in ["work", "home", "tmp"] {
-            std::fs::create_dir(directory.join(name)).expect("the directory is new");
+            std::fs::create_dir_all(directory.join(name)).expect("the directory is writable");
         }
-        Self { path: path.as_ref().to_owned(), directory }
+        Self { path: path.to_owned(), directory }
     }
 
     /// Returns its private root.

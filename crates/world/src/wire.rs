@@ -15,6 +15,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
+const CONTROL_SOCKET: &str = "control";
+const DATA_SOCKET: &str = "data";
+
 /// Opens the sockets of one attempt's runner with whatever is claimed.
 #[derive(Debug)]
 pub struct Door {
@@ -75,6 +78,18 @@ impl Door {
         Self { directory, attempt_id: self.attempt_id.clone(), token }
     }
 
+    /// Opens a control link and says no hello.
+    ///
+    /// # Panics
+    /// When there is no socket.
+    #[track_caller]
+    pub fn control_without_a_hello(&self) -> Control {
+        let deadline = Instant::now() + PATIENCE;
+        let stream = connect(self.directory.as_fd(), CONTROL_SOCKET, deadline);
+        let link = Link::new(stream.expect("the runner listens"), LinkKind::Control);
+        Control { link, attempt_id: self.attempt_id.clone(), probe: 0 }
+    }
+
     /// Opens a control link.
     ///
     /// # Errors
@@ -85,7 +100,7 @@ impl Door {
     #[track_caller]
     pub fn control(&self) -> Result<Control, Shut> {
         let hello = Hello::control(self.attempt_id.clone(), self.token());
-        let link = self.open("control", LinkKind::Control, &hello)?;
+        let link = self.open(CONTROL_SOCKET, LinkKind::Control, &hello)?;
         Ok(Control { link, attempt_id: self.attempt_id.clone(), probe: 0 })
     }
 
@@ -101,7 +116,7 @@ impl Door {
         let generation = Generation::new(generation);
         let recipient = RecipientId::parse(recipient).expect("a recipient of a test is an id");
         let hello = Hello::data(self.attempt_id.clone(), self.token(), generation, recipient);
-        let link = self.open("data", LinkKind::Data, &hello)?;
+        let link = self.open(DATA_SOCKET, LinkKind::Data, &hello)?;
         Ok(Data { link, generation })
     }
 
