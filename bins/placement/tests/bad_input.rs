@@ -1,9 +1,10 @@
 //! Bad input on the command line: one clear error in words and in JSON, and nothing left behind.
 
 use placement_testkit::{is_root, wait_until};
-use placement_world::{PATIENCE, Program, Refused};
+use placement_world::{PATIENCE, Program, Refused, Running, Said};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Stdio;
 
 fn program() -> Program {
     Program::new(env!("CARGO_BIN_EXE_placement"))
@@ -21,6 +22,14 @@ fn assert_invalid(program: &Program, options: &[&str], words: &str) {
     let arguments = [&["run"], options, &["--", "true"]].concat();
     assert_refused(&program.refused(125, &arguments), "INVALID", words);
     assert!(program.attempts().is_empty(), "{options:?}");
+}
+
+/// Runs a command as another owner on the same root.
+#[track_caller]
+fn json_of(program: &Program, owner: &str, arguments: &[&str]) -> Said {
+    let arguments = [&["--json"], arguments].concat();
+    let mut command = program.command_of(owner, arguments.iter().copied());
+    Running::start(command.stdin(Stdio::null())).said()
 }
 
 /// Writes an executable file to the working directory.
@@ -107,22 +116,18 @@ fn times_out_of_bounds_are_invalid() {
 }
 
 #[test]
-fn keys_and_owners_out_of_bounds_are_invalid() {
+fn ids_out_of_bounds_are_invalid() {
     let program = program();
-    let long = "k".repeat(161);
     for (text, words) in [
         ("", "must not be empty"),
-        (&long, "must be at most 160 bytes"),
+        (&"k".repeat(161), "must be at most 160 bytes"),
         ("a\tb", "must not contain control characters"),
     ] {
         assert_invalid(&program, &["--key", text], &format!("the key {words}"));
-        let owner = |command: &mut std::process::Command| {
-            command.env_remove("LANG");
-        };
-        let own = program.root();
-        let refused = program.refused_as(125, &["show", text], owner);
+        let refused = program.refused(125, &["show", text]);
         assert_refused(&refused, "INVALID", &format!("the attempt id {words}"));
-        assert!(own.exists());
+        let refused = Refused::in_json(&json_of(&program, text, &["run", "--", "true"]));
+        assert_refused(&refused, "INVALID", &format!("the owner {words}"));
     }
 }
 
@@ -203,11 +208,10 @@ fn a_program_that_is_not_there_is_127_and_cleaned_up() {
 #[test]
 fn a_name_that_is_no_program_is_invalid() {
     let program = program();
-    for (name, words) in [("", "must not be empty"), (".", "a name without a slash")] {
+    let relative = "must be an absolute path or a name without a slash";
+    for (name, words) in [("", "must not be empty"), (".", relative), ("..", relative)] {
         let refused = program.refused(125, &["run", "--", name]);
-        assert_refused(&refused, "INVALID", &format!("launch.executable: must {}", {
-            if words.starts_with("must ") { &words[5..] } else { "be an absolute path or a name" }
-        }));
+        assert_refused(&refused, "INVALID", &format!("launch.executable: {words}"));
     }
     assert!(program.attempts().is_empty());
 }
@@ -349,7 +353,11 @@ fn an_unknown_attempt_and_a_foreign_one_are_told_alike() {
     let foreign = said.stdout.trim().to_owned();
     wait_until(PATIENCE, "the child", || program.work().join("up").exists());
     let unknown = "01HZZZZZZZZZZZZZZZZZZZZZZZ";
-    let stranger = Stranger { program: &program };
+    let refused = |command: &[&str], attempt: &str| {
+        let said = json_of(&program, "local:stranger", &[command, &[attempt]].concat());
+        assert_eq!(said.code, 125, "{command:?}: {said:?}");
+        Refused::in_json(&said)
+    };
     for command in [
         &["show"][..],
         &["evidence"],
@@ -364,34 +372,15 @@ fn an_unknown_attempt_and_a_foreign_one_are_told_alike() {
         &["reconcile"],
         &["verify"],
     ] {
-        let (of_unknown, of_foreign) =
-            (stranger.refused(command, unknown), stranger.refused(command, &foreign));
+        let of_unknown = refused(command, unknown);
         assert_refused(&of_unknown, "NOT_FOUND", &format!("this owner has no attempt {unknown}"));
-        let alike = Refused {
-            message: of_unknown.message.replace(unknown, &foreign),
-            ..of_unknown
-        };
-        assert_eq!(of_foreign, alike, "{command:?}");
+        let alike =
+            Refused { message: of_unknown.message.replace(unknown, &foreign), ..of_unknown };
+        assert_eq!(refused(command, &foreign), alike, "{command:?}");
     }
     let attempts = program.attempts();
     assert_eq!(attempts[0]["execution_state"], "running", "{attempts:?}");
     assert_eq!(program.run(["stop", "--force", &foreign]).code, 0);
     assert_eq!(program.run(["cleanup", &foreign]).code, 0);
     program.assert_nothing_is_left();
-}
-
-/// Another owner on the same root.
-struct Stranger<'a> {
-    program: &'a Program,
-}
-
-impl Stranger<'_> {
-    #[track_caller]
-    fn refused(&self, command: &[&str], attempt: &str) -> Refused {
-        let mut run = self.program.command_of("local:stranger");
-        run.arg("--json").args(command).arg(attempt).stdin(std::process::Stdio::null());
-        let said = placement_world::Running::start(&mut run).said();
-        assert_eq!(said.code, 125, "{command:?}: {said:?}");
-        Refused::in_json(&said)
-    }
 }

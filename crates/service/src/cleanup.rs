@@ -117,6 +117,7 @@ impl Service {
             tree_gone_by: row.tree_gone_by.as_deref(),
             group_gone_recorded: folded.group_gone,
             child_not_started_recorded: folded.child_not_started,
+            child_start_failed_recorded: folded.child_start_failed,
             identity: row.recorded_identity(),
             place: place.as_ref(),
             leader: leader.as_ref(),

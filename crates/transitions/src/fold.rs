@@ -21,8 +21,8 @@ pub struct Folded {
     pub group_gone: bool,
     /// Whether a `child.not_started` row is recorded.
     pub child_not_started: bool,
-    /// Whether a `child.creating` row is recorded.
-    pub child_creating: bool,
+    /// Whether `child.start_failed` is recorded.
+    pub child_start_failed: bool,
     /// How many rows there are.
     pub count: u64,
 }
@@ -70,7 +70,7 @@ impl Folded {
             tree_gone_by: None,
             group_gone: false,
             child_not_started: false,
-            child_creating: false,
+            child_start_failed: false,
             count: 1,
         }
     }
@@ -92,7 +92,7 @@ impl Folded {
         }
         self.group_gone |= kind == EvidenceKind::GroupGone;
         self.child_not_started |= kind == EvidenceKind::ChildNotStarted;
-        self.child_creating |= kind == EvidenceKind::ChildCreating;
+        self.child_start_failed |= kind == EvidenceKind::ChildStartFailed;
         self.state = to;
         self.count += 1;
         Ok(self)

@@ -28,11 +28,11 @@ mod stage;
 mod stopped;
 mod wire;
 
-pub use damage::replace_in_store;
+pub use damage::{make_store_newer, replace_in_store};
 pub use facts::{CgroupLeaves, Survivors, peak_memory_bytes};
 pub use known::{Known, leader_in, zombies_of};
 pub use output::Text;
-pub use program::{Program, Running, Said};
+pub use program::{Program, Running, Said, through};
 pub use refused::Refused;
 pub use stage::{Stage, contained, keeping_leftovers};
 pub use stopped::StoppedWriter;
@@ -40,6 +40,7 @@ pub use wire::{Control, Data, Door, Shut};
 
 /// The words of every floor.
 pub use placement_contract as contract;
+pub use placement_contract::RecipientId;
 /// Which process is which.
 pub use placement_identity as identity;
 /// The messages between a runner and whoever talks to it.
@@ -260,8 +261,7 @@ impl World {
     /// When the attempt has no directory or no token.
     #[track_caller]
     pub fn door(&self, attempt: &AttemptId) -> Door {
-        let recorded = self.host.attempt(attempt).expect("the attempt is recorded");
-        Door::of(&self.root(), &recorded)
+        Door::of(&self.root(), attempt)
     }
 
     /// Returns the process id of an attempt's runner.

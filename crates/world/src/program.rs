@@ -98,8 +98,17 @@ impl Program {
     }
 
     /// Makes the command, with an environment of its own.
-    #[expect(clippy::disallowed_methods, reason = "a test runs the program under test")]
     pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        self.command_of(OWNER, arguments)
+    }
+
+    /// Makes the command of another owner on the same root.
+    #[expect(clippy::disallowed_methods, reason = "a test runs the program under test")]
+    pub fn command_of<'a>(
+        &self,
+        owner: &str,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Command {
         let mut command = Command::new(&self.path);
         command
             .env_clear()
@@ -107,10 +116,23 @@ impl Program {
             .env("HOME", self.user_home())
             .env("TMPDIR", self.directory.join("tmp"))
             .current_dir(self.work())
-            .args(["--root", self.root().as_str(), "--owner", OWNER])
+            .args(["--root", self.root().as_str(), "--owner", owner])
             .args(arguments);
         command
     }
+}
+
+/// Makes the command that another one runs: a wrapper, its arguments, and then the whole of it.
+#[expect(clippy::disallowed_methods, reason = "a test runs the program under test")]
+pub fn through(wrapper: &[&str], command: &Command) -> Command {
+    let [program, arguments @ ..] = wrapper else { panic!("a wrapper is a program") };
+    let mut wrapped = Command::new(program);
+    wrapped.env_clear().args(arguments).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        value.map(|value| wrapped.env(name, value));
+    }
+    command.get_current_dir().map(|directory| wrapped.current_dir(directory));
+    wrapped
 }
 
 impl Running {

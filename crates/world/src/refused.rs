@@ -53,7 +53,7 @@ impl Program {
     /// When it ends otherwise, when the two differ, or when something is left.
     #[track_caller]
     pub fn refused(&self, exit_code: i32, arguments: &[&str]) -> Refused {
-        self.refused_as(exit_code, arguments, |_| {})
+        self.refused_as(exit_code, arguments, |command| command)
     }
 
     /// As [`Program::refused`], with the command changed before it is run.
@@ -65,11 +65,10 @@ impl Program {
         &self,
         exit_code: i32,
         arguments: &[&str],
-        change: impl Fn(&mut Command),
+        change: impl Fn(Command) -> Command,
     ) -> Refused {
         let said = |arguments: &[&str]| {
-            let mut command = self.command(arguments.iter().copied());
-            change(&mut command);
+            let mut command = change(self.command(arguments.iter().copied()));
             Running::start(command.stdin(Stdio::null())).said()
         };
         let json = said(&[&["--json"], arguments].concat());
@@ -126,7 +125,8 @@ impl Program {
         }
         assert_eq!(self.temporary_left(), Vec::<Utf8PathBuf>::new());
         if let CgroupLeaves::Left(leaves) = facts::cgroup_leaves_left() {
-            let is_ours = |leaf: &&Utf8PathBuf| known.iter().any(|key| leaf.as_str().ends_with(key));
+            let is_ours =
+                |leaf: &&Utf8PathBuf| known.iter().any(|key| leaf.as_str().ends_with(key));
             assert_eq!(leaves.iter().find(is_ours), None, "a leaf is left");
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::PATIENCE;
 use camino::Utf8Path;
-use placement::{Attempt, AttemptId, Generation, SystemClock};
+use placement::{AttemptId, Generation, SystemClock};
 use placement_contract::{RecipientId, Secret};
 use placement_protocol::{
     ControlAnswer, ControlCall, ControlReply, ControlRequest, Expected, FromRecipient, FromRunner,
@@ -53,17 +53,17 @@ pub struct Data {
 impl Door {
     /// Finds the sockets of an attempt and its token, as only its user can.
     #[track_caller]
-    pub(crate) fn of(root: &Utf8Path, attempt: &Attempt) -> Self {
-        let key = attempt.home_ref.as_ref().expect("a started attempt has a directory");
-        let directory = root.join("attempts").join(key);
-        let directory = File::open(directory).expect("the attempt directory can be opened");
+    pub(crate) fn of(root: &Utf8Path, attempt_id: &AttemptId) -> Self {
         let paths = StorePaths::below(root);
         let store = Store::open(&paths, Role::Service, Arc::new(SystemClock));
         let store = store.expect("the store can be opened");
-        let attempt_id = attempt.attempt_id.clone();
-        let token = store.find_authority(&attempt_id).expect("the store can be read");
+        let row = store.find_any(attempt_id).expect("the store can be read");
+        let key = row.and_then(|row| row.home_key).expect("a started attempt has a directory");
+        let directory = File::open(root.join("attempts").join(key));
+        let directory = directory.expect("the attempt directory can be opened");
+        let token = store.find_authority(attempt_id).expect("the store can be read");
         let token = token.expect("a started attempt has a token").expose().to_vec();
-        Self { directory, attempt_id, token }
+        Self { directory, attempt_id: attempt_id.clone(), token }
     }
 
     /// Returns a door to the same sockets for somebody who does not know the token.

@@ -1,7 +1,7 @@
 //! Where a child's input comes from, and the thread that pumps it.
 
 use crate::args::LaunchArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use camino::Utf8Path;
 use placement::{Input, InputOutcome};
 use std::fs::File;
@@ -49,17 +49,14 @@ impl Source {
 }
 
 fn open(path: &Utf8Path) -> Result<Source, Failure> {
-    match File::open(path) {
-        Ok(file) => Ok(Source::File(file)),
-        Err(error) => {
-            let why = if error.kind() == ErrorKind::NotFound {
-                "does not exist"
-            } else {
-                "cannot be opened"
-            };
-            Err(Failure::invalid(format!("the input file {path:?} {why}")))
-        }
-    }
+    let why = match File::open(path) {
+        // It opens all the same, and would read like an empty file.
+        Ok(file) if file.metadata().is_ok_and(|facts| facts.is_dir()) => "is a directory",
+        Ok(file) => return Ok(Source::File(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => "does not exist",
+        Err(_) => "cannot be opened",
+    };
+    Err(Failure::invalid(format!("the input file {path:?} {why}")))
 }
 
 /// What the child does not take is the child's affair: it ended, or reads no further.
@@ -73,7 +70,10 @@ fn copy(mut source: impl Read, input: &Input) {
                 Ok(InputOutcome::NotAccepted(_) | InputOutcome::Unanswered) | Err(_) => return,
             },
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
+            Err(_) => {
+                say("the input cannot be read any further; the child gets its end");
+                break;
+            }
         }
     }
     // A child that has ended needs no end of its input.
