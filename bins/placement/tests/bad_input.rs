@@ -27,8 +27,9 @@ fn assert_invalid(program: &Program, options: &[&str], words: &str) {
 /// Runs a command as another owner on the same root.
 #[track_caller]
 fn json_of(program: &Program, owner: &str, arguments: &[&str]) -> Said {
-    let arguments = [&["--json"], arguments].concat();
-    let mut command = program.command_of(owner, arguments.iter().copied());
+    let root = program.root();
+    let arguments = [&["--json", "--root", root.as_str(), "--owner", owner], arguments].concat();
+    let mut command = program.bare_command(arguments);
     Running::start(command.stdin(Stdio::null())).said()
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `host ROOT stop|keep CHUNKS PROGRAM [ARGUMENT…]`. The chunks go to standard output and are
 //! acknowledged; then one line `attempt ID` goes to standard error, and the host waits for ever.
+//! Started again with the same launch it takes over what the former one has left.
 
 use placement::{Launch, OnHostLoss, Placement};
 use std::io::Write;
@@ -17,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let host = Placement::open(&root)?;
     let launch = Launch::program(program).args(arguments).write(".").on_host_loss(rule);
-    let attempt = host.launch(launch)?;
+    let attempt = host.launch(launch.key("the only one"))?;
     let mut output = attempt.output();
     for _ in 0..chunks {
         let Some(chunk) = output.next() else { break };

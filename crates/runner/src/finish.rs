@@ -48,6 +48,8 @@ impl Runner {
         // A log that cannot say that it ended is known to be by the runner's lock.
         self.output.finish().ok();
         self.await_scribe();
+        // Acknowledgments that have come are taken; later ones go to the log.
+        self.turn(Some(Instant::now()));
         if let (Some(port), Some(not_started)) = (self.port.take(), not_started) {
             answer(port, &OrderReply::Refused(not_started.refusal()));
         }

@@ -27,7 +27,8 @@ pub enum CgroupLeaves {
     NoCgroup2,
 }
 
-pub(crate) fn survivors(attempt: &AttemptId) -> Survivors {
+/// Looks for processes that carry an attempt's marker.
+pub fn survivors(attempt: &AttemptId) -> Survivors {
     let marker = Marker {
         name: MARKER,
         value: attempt.as_str(),

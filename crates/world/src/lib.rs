@@ -29,7 +29,7 @@ mod stopped;
 mod wire;
 
 pub use damage::{make_store_newer, replace_in_store};
-pub use facts::{CgroupLeaves, Survivors, peak_memory_bytes};
+pub use facts::{CgroupLeaves, Survivors, peak_memory_bytes, survivors};
 pub use known::{Known, leader_in, zombies_of};
 pub use output::Text;
 pub use program::{Program, Running, Said, through};

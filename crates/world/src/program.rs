@@ -97,18 +97,16 @@ impl Program {
         Running::start(self.command(arguments).stdin(stdin))
     }
 
-    /// Makes the command, with an environment of its own.
+    /// Makes the command, on this root and as the owner of all tests.
     pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
-        self.command_of(OWNER, arguments)
+        let mut command = self.bare_command(["--root", self.root().as_str(), "--owner", OWNER]);
+        command.args(arguments);
+        command
     }
 
-    /// Makes the command of another owner on the same root.
+    /// Makes the command with these arguments alone, and an environment of its own.
     #[expect(clippy::disallowed_methods, reason = "a test runs the program under test")]
-    pub fn command_of<'a>(
-        &self,
-        owner: &str,
-        arguments: impl IntoIterator<Item = &'a str>,
-    ) -> Command {
+    pub fn bare_command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(&self.path);
         command
             .env_clear()
@@ -116,7 +114,6 @@ impl Program {
             .env("HOME", self.user_home())
             .env("TMPDIR", self.directory.join("tmp"))
             .current_dir(self.work())
-            .args(["--root", self.root().as_str(), "--owner", owner])
             .args(arguments);
         command
     }

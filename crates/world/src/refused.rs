@@ -53,24 +53,22 @@ impl Program {
     /// When it ends otherwise, when the two differ, or when something is left.
     #[track_caller]
     pub fn refused(&self, exit_code: i32, arguments: &[&str]) -> Refused {
-        self.refused_as(exit_code, arguments, |command| command)
+        self.refused_by(exit_code, arguments, |arguments| self.command(arguments.iter().copied()))
     }
 
-    /// As [`Program::refused`], with the command changed before it is run.
+    /// As [`Program::refused`], with a command made of the arguments.
     ///
     /// # Panics
     /// As there.
     #[track_caller]
-    pub fn refused_as(
+    pub fn refused_by(
         &self,
         exit_code: i32,
         arguments: &[&str],
-        change: impl Fn(Command) -> Command,
+        command: impl Fn(&[&str]) -> Command,
     ) -> Refused {
-        let said = |arguments: &[&str]| {
-            let mut command = change(self.command(arguments.iter().copied()));
-            Running::start(command.stdin(Stdio::null())).said()
-        };
+        let said =
+            |arguments: &[&str]| Running::start(command(arguments).stdin(Stdio::null())).said();
         let json = said(&[&["--json"], arguments].concat());
         assert_eq!(json.code, exit_code, "{arguments:?}: {json:?}");
         let refused = Refused::in_json(&json);
