@@ -92,6 +92,12 @@ impl End {
             (ExecutionState::Uncertain, _, _) => "uncertain".to_owned(),
             (ExecutionState::Exited, Some(Exit::Code { code }), _) => format!("exited {code}"),
             (ExecutionState::Exited, Some(exit @ Exit::Signal { .. }), _) => exit.to_string(),
+            // A runner that could not learn of an exit says so.
+            (ExecutionState::Exited, None, Some(ExitSource::Runner))
+                if self.first(EvidenceKind::ChildExited).is_some() =>
+            {
+                "exited, code unknown".to_owned()
+            }
             (ExecutionState::Exited, None, Some(ExitSource::Runner) | None) => {
                 "never started".to_owned()
             }
