@@ -150,6 +150,8 @@ fn set_up<T>(plan: &InitPlan<'_, T>) -> Result<(), Failure> {
     sys::close_range(plan.runners_end.unsigned_abs(), plan.runners_end.unsigned_abs())
         .map_err(|errno| Failure { step: NamespaceStep::ParentDeath, errno: raw(errno) })?;
     child::default_signals();
+    // A name for those who look at the process table; nothing depends on it.
+    rustix::thread::set_name(c"placement-init").ok();
     rustix::process::setsid().map_err(at(NamespaceStep::Session))?;
     if let Some(maps) = plan.maps {
         map_users(maps).map_err(at(NamespaceStep::UserMap))?;
