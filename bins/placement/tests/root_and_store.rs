@@ -81,8 +81,9 @@ fn content(program: &Program) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn make_root(program: &Program, mode: u32) {
-    fs::create_dir(program.root()).unwrap();
-    fs::set_permissions(program.root(), Permissions::from_mode(mode)).unwrap();
+    fs::create_dir(program.root()).expect("there is no root yet");
+    fs::set_permissions(program.root(), Permissions::from_mode(mode))
+        .expect("the directory is this user's");
 }
 
 /// Runs a command on another root, which is refused.

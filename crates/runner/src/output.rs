@@ -133,6 +133,11 @@ impl Output {
         })
     }
 
+    /// Says whether a write has failed that is going to be tried again.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.retry_at.is_some()
+    }
+
     /// Takes bytes that were read, at most as many as there was room for.
     pub(crate) fn take(
         &mut self,

@@ -141,6 +141,7 @@ impl Service {
             temporary.remove(gone).map_err(|error| with_errno(&error))?;
         }
         directory.remove_sockets().map_err(|error| with_errno(&error))?;
+        directory.release_exit_reserve().map_err(|error| with_errno(&error))?;
         if request.supervision.keep_home {
             return Ok("the home is kept as the launch asked");
         }

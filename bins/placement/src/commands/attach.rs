@@ -11,7 +11,7 @@ use crate::signals::Signals;
 /// Takes the streams and the host's place over, and follows to the end.
 pub(crate) fn take_over(text: &str, input: bool, context: &Context) -> Result<u8, Failure> {
     let id = attempt_id(text)?;
-    let signals = Signals::take();
+    let signals = Signals::take()?;
     let host = context.open()?;
     let attempt = host.attach(&id)?;
     if context.style().verbose {

@@ -13,7 +13,7 @@ use placement::{End, Exit, OnHostLoss};
 
 pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failure> {
     launching::refuse_later(arguments)?;
-    let signals = Signals::take();
+    let signals = Signals::take()?;
     let host = context.open()?;
     let mut launch = launching::launch(arguments, OnHostLoss::Stop)?;
     let source = Source::of(arguments)?;
