@@ -75,9 +75,18 @@ fn wait_for_generation(world: &World, id: &AttemptId, generation: u64) {
     world.wait_for_runner(id, "the attachment", |runner| runner.generation == generation);
 }
 
+/// Waits until somebody has acknowledged the first of the two parts.
+#[track_caller]
+fn wait_until_read(world: &World, id: &AttemptId) {
+    world.wait_for_file("said");
+    // What was said is in the pipe; after this answer it is read.
+    world.runner(id);
+    world.wait_for_runner(id, "the acknowledgment", |runner| runner.unacknowledged_bytes == 0);
+}
+
 /// Says one thing, waits for the file `go`, says another and exits with 6.
 const TWO_PARTS: &str =
-    "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 6";
+    "echo one; touch said; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 6";
 
 #[test]
 fn a_new_attachment_gets_again_what_was_not_acknowledged_and_the_exit() {
@@ -235,7 +244,7 @@ fn the_first_of_two_attached_is_told_that_its_streams_were_taken() {
     let program = world.program();
     let first = program.start(["attach", id.as_str()], Stdio::null());
     wait_for_generation(&world, &id, 2);
-    world.wait_for_runner(&id, "the acknowledgment", |runner| runner.unacknowledged_bytes == 0);
+    wait_until_read(&world, &id);
     let second = program.start(["attach", id.as_str()], Stdio::null());
     wait_for_generation(&world, &id, 3);
     std::fs::write(world.work().join("go"), "").unwrap();
@@ -259,9 +268,7 @@ fn a_run_with_the_key_of_a_living_attempt_attaches() {
     });
     let id = world.host().attempts().live().unwrap().attempts[0].attempt_id.clone();
     wait_for_generation(&world, &id, 1);
-    world.wait_for_runner(&id, "the acknowledgment", |runner| {
-        runner.execution == ExecutionState::Running && runner.unacknowledged_bytes == 0
-    });
+    wait_until_read(&world, &id);
     let second = program.start(arguments, Stdio::null());
     wait_for_generation(&world, &id, 2);
     std::fs::write(world.work().join("go"), "").unwrap();
@@ -277,12 +284,12 @@ fn a_run_with_the_key_of_a_living_attempt_attaches() {
 #[test]
 fn two_roots_may_have_attempts_of_one_key_at_once() {
     let worlds = [world(), world()];
-    let script = "while [ ! -e go ]; do sleep 0.01; done; echo $(cat go)";
+    let script = "while [ ! -s go ]; do sleep 0.01; done; cat go";
     let attempts = worlds.each_ref().map(|world| world.launch(shell(script).key("k")));
     assert_eq!(attempts[0].id(), attempts[1].id());
     for (world, attempt) in worlds.iter().zip(attempts) {
         std::fs::write(world.work().join("go"), world.work().as_str()).unwrap();
-        assert_eq!(world.text(&attempt).stdout, format!("{}\n", world.work()));
+        assert_eq!(world.text(&attempt).stdout, world.work().as_str());
         assert!(attempt.finish().unwrap().is_success());
     }
 }

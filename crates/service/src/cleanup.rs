@@ -136,7 +136,7 @@ impl Service {
         gone: &ScopeGone,
     ) -> Result<&'static str, String> {
         let directory = self.attempt_directory(row).map_err(|refusal| refusal.message)?;
-        let Some(directory) = directory else { return Ok("no home was made") };
+        let Some(directory) = directory else { return Ok("there is no home") };
         if let Some(temporary) = TemporaryDir::open(&directory).map_err(|e| with_errno(&e))? {
             temporary.remove(gone).map_err(|error| with_errno(&error))?;
         }
