@@ -3,7 +3,7 @@
 
 use crate::input::{Input, Writer};
 use crate::refused::NotStarted;
-use crate::runner::{Pipes, Runner};
+use crate::runner::{Gate, Pipes, Runner};
 use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{CleanupScope, Code, EvidenceKind, ExecutionState, Mechanism, StdinMode};
@@ -66,7 +66,8 @@ impl Runner {
     pub(crate) fn create_child(&mut self, ready: &Ready) -> Result<Created, NotStarted> {
         let by = self.start_by();
         let site = self.site()?;
-        let leaf_name = format!("placement-{}", self.attempt_dir.key());
+        // Another root may have an attempt of the same name; a runner is on the machine once.
+        let leaf_name = format!("placement-{}-{}", self.attempt_dir.key(), std::process::id());
         let leaf_path = match &site {
             Some(site) => Some(site.leaf_path(&leaf_name).map_err(|_| no_containment())?),
             None => None,
@@ -204,6 +205,7 @@ impl Runner {
 
     fn await_exec(&mut self, gated: Gated) -> Result<Opened, NotStarted> {
         let by = Instant::now() + EXEC;
+        self.gate = Gate::Open;
         let mut released = gated.release();
         loop {
             released = match released.outcome() {

@@ -5,7 +5,9 @@ use crate::runner::{Pipes, Runner};
 use crate::scribe::Entry;
 use crate::stop::StopStep;
 use placement_contract::limits::DRAIN_IDLE_MS;
-use placement_contract::{CleanupScope, EvidenceKind, ExecutionState, Leftovers, StreamName};
+use placement_contract::{
+    CleanupScope, EvidenceKind, ExecutionState, Leftovers, Mechanism, StreamName,
+};
 use placement_identity::Signal;
 use placement_process::{Tree, TreeState, WaitError};
 use placement_store::Draft;
@@ -18,6 +20,8 @@ const WATCH: Duration = Duration::from_millis(100);
 /// Time after which a tree that cannot be looked at, or does not go after SIGKILL, is given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_millis(DRAIN_IDLE_MS);
+/// Reads that empty a pipe of one chunk's size: its bytes may end in two chunks, and its end follows.
+const LAST_READS: usize = 3;
 const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
 
 /// Where the supervision stands.
@@ -160,10 +164,8 @@ impl Runner {
     }
 
     fn end_leftovers(&mut self, mut ending: Ending, now: Instant) -> Phase {
-        let tree = self.tree.as_ref().expect("made before the supervision");
-        tree.reap_orphans().ok();
-        let state = tree.state();
-        if state == TreeState::Empty || now >= ending.give_up_at {
+        if self.is_nothing_left() || now >= ending.give_up_at {
+            self.kill_what_was_missed();
             if ending.members > 0 {
                 let how = if ending.killed { "SIGKILL" } else { "SIGTERM" };
                 let noun = if ending.members == 1 { "process" } else { "processes" };
@@ -173,6 +175,7 @@ impl Runner {
             return self.begin_closing(now);
         }
         if now >= ending.kill_at || self.stop.is_killed() {
+            let tree = self.tree.as_ref().expect("made before the supervision");
             // Repeated until nothing is left: what forks can escape a round.
             match tree.kill() {
                 Ok(signalled) if ending.members > 0 => {
@@ -190,9 +193,36 @@ impl Runner {
         if !self.keeps_leftovers() {
             return self.begin_ending(now);
         }
+        if self.is_nothing_left() { self.begin_closing(now) } else { Phase::Keeping }
+    }
+
+    /// Where only a group is cleaned: a member that forks and ends can escape every look at the
+    /// process table, and no signal to the group; its ended leader holds the number until it is
+    /// reaped.
+    fn kill_what_was_missed(&mut self) {
         let tree = self.tree.as_ref().expect("made before the supervision");
+        if tree.mechanism().is_none() {
+            // An empty group takes no signal; that is what is wanted.
+            tree.leader().signal_group(Signal::Kill).ok();
+        }
+    }
+
+    /// Says whether nothing of the tree is left, now that its leader has ended.
+    fn is_nothing_left(&mut self) -> bool {
+        let tree = self.tree.as_mut().expect("made before the supervision");
         tree.reap_orphans().ok();
-        if tree.state() == TreeState::Empty { self.begin_closing(now) } else { Phase::Keeping }
+        if tree.state() != TreeState::Empty {
+            return false;
+        }
+        match tree.mechanism() {
+            // A look at the lists of children misses who forks and ends meanwhile. With the leader
+            // reaped the kernel answers for all; members are found as descendants, so its number is
+            // not needed any more.
+            Some(Mechanism::Subreaper) => {
+                tree.reap_leader().is_ok() && tree.state() == TreeState::Empty
+            }
+            Some(Mechanism::Cgroup | Mechanism::PidNamespace) | None => true,
+        }
     }
 
     fn begin_closing(&mut self, now: Instant) -> Phase {
@@ -263,11 +293,24 @@ impl Runner {
 
     /// Ends streams that are still open, as truncated; what still comes is dropped.
     fn cut_off(&mut self, drain: &Drain, now: Instant) {
+        self.read_what_is_there(now);
         let open = STREAMS.into_iter().filter(|stream| self.output.is_open(*stream));
         let names: Vec<_> = open.map(StreamName::label).collect();
+        if names.is_empty() {
+            return;
+        }
         let detail = format!("after {} ms: {} truncated", drain.used_ms(), names.join(" and "));
         self.record(EvidenceKind::OutputDrainElapsed, detail);
         self.end_open_streams(now);
+    }
+
+    /// Reads what the pipes hold by now: a runner that stood still must not hold that against them.
+    fn read_what_is_there(&mut self, now: Instant) {
+        for _ in 0..LAST_READS {
+            for stream in STREAMS {
+                self.read_pipe(stream, now);
+            }
+        }
     }
 
     fn end_open_streams(&mut self, now: Instant) {

@@ -1,13 +1,17 @@
 //! Settling an attempt by what can be proven now.
 
 use crate::Service;
+use crate::limits::PARENT_DEATH;
 use crate::service::was_overtaken;
 use crate::survivors;
 use crate::tree::{RecordedLeaf, RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
-use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Refusal};
+use crate::wait::wait_readable;
+use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Mechanism, Refusal};
+use placement_homes::HomeKey;
 use placement_identity::{Place, Presence, ProcessIdentity, place};
 use placement_store::{ChildIdentity, Draft, Durability, Fields, Row, Selection};
+use std::time::Instant;
 
 /// How often a reconcile that was overtaken by somebody else's commit begins again.
 const ROUNDS_MAX: usize = 8;
@@ -57,13 +61,22 @@ impl Service {
         {
             return Ok(None);
         }
+        let leader = match (runner, row.mechanism) {
+            // What ends a leaf or a PID namespace ends the leader with it.
+            (RunnerSeen::Gone, None | Some(Mechanism::Subreaper)) => leader_after_its_runner(row),
+            (RunnerSeen::Alive | RunnerSeen::Gone | RunnerSeen::Unknown, _) => leader_seen(row),
+        };
+        // Asked only where it decides: the evidence of every other attempt need not be read.
+        let child_started = leader == LeaderSeen::NotRecorded
+            && self.inner.store.folded(&row.attempt_id)?.child_started;
         let facts = Facts {
             execution: row.state.execution,
             mechanism: row.mechanism,
             tree_gone: row.tree_gone_by.is_some(),
+            child_started,
             earlier_boot: is_of_an_earlier_boot(row),
             runner,
-            leader: leader_seen(row),
+            leader,
         };
         self.act(row, decide(facts))
     }
@@ -71,7 +84,7 @@ impl Service {
     fn act(&self, row: &Row, verdict: Verdict) -> Result<Option<Row>, Refusal> {
         match verdict {
             Verdict::Unchanged => Ok(Some(row.clone())),
-            Verdict::Supervised => self.touch(row),
+            Verdict::Supervised => self.note_supervised(row),
             Verdict::Alive => self.note_alive(row),
             Verdict::NotStarted => {
                 let mut rows = vec![Draft::new(
@@ -106,11 +119,34 @@ impl Service {
         Ok(Some(self.row(&row.attempt_id)?))
     }
 
-    /// Records once that the leader runs without a runner.
-    fn note_alive(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+    /// Records once what a runner reports whose child should be identified and is not; any other
+    /// look at a living runner is only noted.
+    fn note_supervised(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        let is_identified = matches!(row.child, ChildIdentity::Complete(_));
+        if row.state.execution != ExecutionState::Running
+            || is_identified
+            || self.was_seen(row, EvidenceKind::ReconcileSupervised)?
+        {
+            return self.touch(row);
+        }
+        let reports = match self.ask_status(row) {
+            Ok(status) => format!("its runner reports {}", status.execution),
+            Err(_) => "its runner lives and does not answer".to_owned(),
+        };
+        let detail = format!("the child is not identified; {reports}");
+        self.settle(row, &[Draft::new(EvidenceKind::ReconcileSupervised, detail)])
+    }
+
+    /// Says whether the last row is of this kind, so that nothing is said twice.
+    fn was_seen(&self, row: &Row, kind: EvidenceKind) -> Result<bool, Refusal> {
         let last = row.evidence_count.saturating_sub(1);
         let last = self.inner.store.evidence(&row.attempt_id, last, 1)?;
-        if last.rows.last().is_some_and(|row| row.kind == EvidenceKind::ReconcileAlive) {
+        Ok(last.rows.last().is_some_and(|row| row.kind == kind))
+    }
+
+    /// Records once that the leader runs without a runner.
+    fn note_alive(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        if self.was_seen(row, EvidenceKind::ReconcileAlive)? {
             return self.touch(row);
         }
         let detail = "the process runs and its runner does not";
@@ -179,7 +215,14 @@ impl Service {
             }
             (ChildIdentity::None | ChildIdentity::Partial, None) => 0,
         };
-        survivors::find(&row.attempt_id, oldest, &runners)
+        let home = row.home_key.as_deref().and_then(|key| HomeKey::parse(key).ok());
+        let home = home.map(|key| self.inner.root.home_path(&key));
+        let lost = survivors::Lost {
+            attempt_id: &row.attempt_id,
+            home: home.as_deref(),
+            child_start_ticks: oldest,
+        };
+        survivors::find(lost, &runners)
     }
 }
 
@@ -240,6 +283,17 @@ pub(crate) fn leader_seen(row: &Row) -> LeaderSeen {
 pub(crate) fn recorded_tree(row: &Row) -> Option<RecordedTree<'_>> {
     let leaf = recorded_leaf(row).map(RecordedTree::Leaf);
     leaf.or_else(|| row.init.as_ref().map(RecordedTree::Namespace))
+}
+
+/// Looks for the leader of a runner that is gone. The kernel ends the one with the other, but not in
+/// the same moment: a look in between would take it for one that lives on.
+fn leader_after_its_runner(row: &Row) -> LeaderSeen {
+    if let ChildIdentity::Complete(child) = &row.child
+        && let Presence::Present(verified) = child.observe()
+    {
+        wait_readable(verified.pidfd(), Some(Instant::now() + PARENT_DEATH));
+    }
+    leader_seen(row)
 }
 
 /// Returns the leaf as it was recorded: the runner made it, where the runner was.
