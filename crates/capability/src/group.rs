@@ -1,7 +1,9 @@
 //! Measuring what can be said about a process group alone.
 
 use placement_identity::{GroupPresence, observe_group};
-use placement_process::{Birthplace, Containment, GroupSignalError, Signal, Tree, TreeState, spawn_probe};
+use placement_process::{
+    Birthplace, Containment, GroupSignalError, Signal, Tree, TreeState, spawn_probe,
+};
 
 use crate::containment::{wait_for_escape, wait_for_exit, within};
 use crate::failure::Failure;

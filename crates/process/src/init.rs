@@ -167,8 +167,7 @@ fn set_up<T>(plan: &InitPlan<'_, T>) -> Result<(), Failure> {
     let onward_only = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     rustix::mount::mount_change(c"/", onward_only).map_err(at(NamespaceStep::Mounts))?;
     let plain = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    rustix::mount::mount(c"proc", c"/proc", c"proc", plain, None)
-        .map_err(at(NamespaceStep::Proc))
+    rustix::mount::mount(c"proc", c"/proc", c"proc", plain, None).map_err(at(NamespaceStep::Proc))
 }
 
 /// Maps the own user and group to themselves; everything else shows as nobody's.
@@ -190,8 +189,8 @@ fn write_file(path: &CStr, text: &[u8]) -> Result<(), rustix::io::Errno> {
     rustix::io::write(&file, text).map(|_| ())
 }
 
-/// Gives the runner the leader's pidfd, and lets go of everything else that was the runner's: its
-/// lock, its sockets, the gate's own end.
+/// Gives the runner the leader's pidfd and waits until it was taken; lets go of everything else that
+/// was the runner's: its lock, its sockets, the gate's own end.
 fn hand_over(
     socket: BorrowedFd<'_>,
     leader: rustix::process::Pid,
@@ -205,7 +204,13 @@ fn hand_over(
     kept.sort_unstable();
     child::close_from(0, kept).map_err(raw)?;
     send(socket, LEADER, 0, 0, Some(pidfd))?;
-    child::close_from(0, [socket.as_raw_fd()]).map_err(raw)
+    child::close_from(0, [socket.as_raw_fd()]).map_err(raw)?;
+    // A leader that has ended already keeps its number until the runner has read it.
+    let mut answer = [0_u8; 1];
+    match rustix::io::read(socket, &mut answer)? {
+        0 => Err(rustix::io::Errno::PIPE),
+        _ => Ok(()),
+    }
 }
 
 /// Reaps whatever ends, tells the leader's exit, and ends when no child is left: every member

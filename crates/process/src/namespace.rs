@@ -10,7 +10,8 @@ use placement_identity::{
     Errno, IdentityError, Pid, Presence, ProcessIdentity, UnknownWhy, Verified, number_of_pidfd,
 };
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketFlags,
+    SocketType,
 };
 
 use crate::gate::Newborn;
@@ -174,6 +175,9 @@ fn await_leader(socket: BorrowedFd<'_>) -> Result<(Pid, OwnedFd), SpawnError> {
     match (message, descriptor) {
         (Message::Leader, Some(pidfd)) => {
             let number = number_of_pidfd(pidfd.as_fd()).ok_or_else(gone)?;
+            // From now on it may be reaped.
+            rustix::net::send(socket, b"t", SendFlags::NOSIGNAL)
+                .map_err(|error| handover(crate::errno(error)))?;
             Ok((number, pidfd))
         }
         (Message::Failed { step, errno }, _) => Err(failed(step, errno)),
@@ -238,9 +242,7 @@ fn exit_of(status: i32) -> Exit {
 }
 
 /// `None` when the other end is closed.
-fn receive(
-    socket: BorrowedFd<'_>,
-) -> Result<Option<(Message, Option<OwnedFd>)>, Errno> {
+fn receive(socket: BorrowedFd<'_>) -> Result<Option<(Message, Option<OwnedFd>)>, Errno> {
     let mut bytes = [0_u8; MESSAGE_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

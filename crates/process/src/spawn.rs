@@ -200,8 +200,8 @@ pub(crate) unsafe fn bear<T>(
         }
     };
     // SAFETY: the caller vouches for the routine.
-    let (pid, pidfd) = unsafe { sys::clone_child(surroundings, routine, data) }
-        .map_err(SpawnError::Clone)?;
+    let (pid, pidfd) =
+        unsafe { sys::clone_child(surroundings, routine, data) }.map_err(SpawnError::Clone)?;
     lead_own_group(pid);
     Ok(Newborn::new(pid, pidfd))
 }

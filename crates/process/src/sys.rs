@@ -104,8 +104,7 @@ unsafe fn clone3(surroundings: Surroundings<'_>, pidfd: &mut RawFd) -> c_long {
 /// # Safety
 /// As for [`clone3`].
 unsafe fn clone(flags: u64, pidfd: Option<&mut RawFd>) -> c_long {
-    let flags =
-        flags | if pidfd.is_some() { CLONE_PIDFD } else { 0 } | raw_u64(libc::SIGCHLD);
+    let flags = flags | if pidfd.is_some() { CLONE_PIDFD } else { 0 } | raw_u64(libc::SIGCHLD);
     let pidfd = pidfd.map_or(std::ptr::null_mut(), std::ptr::from_mut);
     // The order of flags, stack and pidfd is the same on every machine but s390 and cris; the two
     // arguments after them are not used.

@@ -312,9 +312,7 @@ struct Plumbing {
 }
 
 /// Reads who the process is, and its init where it has one.
-fn identities(
-    gated: &Gated,
-) -> Result<(ProcessIdentity, Option<ProcessIdentity>), IdentityError> {
+fn identities(gated: &Gated) -> Result<(ProcessIdentity, Option<ProcessIdentity>), IdentityError> {
     let init = gated.namespace().map(PidNamespace::identity).transpose()?;
     Ok((gated.identity()?, init))
 }

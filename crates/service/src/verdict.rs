@@ -147,12 +147,8 @@ mod tests {
     use ExecutionState::{Exited, Intended, Running, Starting, Stopping, Uncertain};
 
     const OPEN: [ExecutionState; 4] = [Starting, Running, Stopping, Uncertain];
-    const MECHANISMS: [Option<Mechanism>; 4] = [
-        Some(Mechanism::Cgroup),
-        Some(Mechanism::Subreaper),
-        Some(Mechanism::PidNamespace),
-        None,
-    ];
+    const MECHANISMS: [Option<Mechanism>; 4] =
+        [Some(Mechanism::Cgroup), Some(Mechanism::Subreaper), Some(Mechanism::PidNamespace), None];
     /// Whoever finds the runner gone can end these and prove their end.
     const ENDED_BY_ANYBODY: [Option<Mechanism>; 2] =
         [Some(Mechanism::Cgroup), Some(Mechanism::PidNamespace)];

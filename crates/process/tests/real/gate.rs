@@ -8,8 +8,8 @@ use crate::support::{Shell, all, exit_of, finish, line, until, wait_for};
 use placement_contract::Exit;
 use placement_identity::{Pid, Presence, ProcessIdentity};
 use placement_process::{
-    Birthplace, ChildStep, ExecFailed, ExecOutcome, ExecWay, OnParentDeath, Opened, Program, Spawn, SpawnError,
-    dev_null, spawn,
+    Birthplace, ChildStep, ExecFailed, ExecOutcome, ExecWay, OnParentDeath, Opened, Program, Spawn,
+    SpawnError, dev_null, spawn,
 };
 
 fn is_absent(identity: &ProcessIdentity) -> bool {

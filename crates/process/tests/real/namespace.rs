@@ -46,21 +46,24 @@ fn wait_until_ended(tree: &Tree) {
 
 #[test]
 fn the_program_is_in_a_namespace_of_its_own_with_its_process_table() {
-    in_own_process("namespace::the_program_is_in_a_namespace_of_its_own_with_its_process_table", || {
-        let script = "echo $$; readlink /proc/self/ns/pid; ls -d /proc/[0-9]* | wc -l; pwd -P; \
+    in_own_process(
+        "namespace::the_program_is_in_a_namespace_of_its_own_with_its_process_table",
+        || {
+            let script = "echo $$; readlink /proc/self/ns/pid; ls -d /proc/[0-9]* | wc -l; pwd -P; \
                       cut -d' ' -f5,6 /proc/$$/stat";
-        let Some((mut tree, output)) = start(script) else { return };
-        let text = all(output);
-        let lines: Vec<&str> = text.lines().collect();
-        let own = std::fs::read_link("/proc/self/ns/pid").unwrap();
-        assert_eq!(lines[0], "2", "the init comes first");
-        assert_ne!(lines[1], own.to_str().unwrap());
-        // The init, the shell, `ls` and `wc`.
-        assert!(lines[2].parse::<u32>().unwrap() <= 4, "{text}");
-        assert_eq!(lines[3], "/");
-        assert_eq!(lines[4], "2 1", "a group of its own in the session of the init");
-        drop(end_with_proof(&mut tree));
-    });
+            let Some((mut tree, output)) = start(script) else { return };
+            let text = all(output);
+            let lines: Vec<&str> = text.lines().collect();
+            let own = std::fs::read_link("/proc/self/ns/pid").unwrap();
+            assert_eq!(lines[0], "2", "the init comes first");
+            assert_ne!(lines[1], own.to_str().unwrap());
+            // The init, the shell, `ls` and `wc`.
+            assert!(lines[2].parse::<u32>().unwrap() <= 4, "{text}");
+            assert_eq!(lines[3], "/");
+            assert_eq!(lines[4], "2 1", "a group of its own in the session of the init");
+            drop(end_with_proof(&mut tree));
+        },
+    );
 }
 
 #[test]
@@ -96,31 +99,28 @@ fn the_working_directory_is_seen_from_inside() {
 
 #[test]
 fn neither_program_nor_init_keeps_a_descriptor_of_the_runner() {
-    in_own_process(
-        "namespace::neither_program_nor_init_keeps_a_descriptor_of_the_runner",
-        || {
-            // One without close-on-exec.
-            let plain = rustix::io::dup(std::io::stderr()).unwrap();
-            let Ok((gated, output)) = shell("ls /proc/self/fd; exec sleep 300").try_gated() else {
-                println!("not looked at: no namespace here");
-                return;
-            };
-            let init = gated.namespace().unwrap().identity().unwrap();
-            let opened = gated.open_gate().unwrap();
-            let namespace = Containment::PidNamespace(opened.namespace.unwrap());
-            let mut tree = Tree::new(namespace, opened.leader);
-            // `ls` itself has the directory open.
-            assert_eq!([(); 4].map(|()| line(&output)), ["0", "1", "2", "3"]);
-            match std::fs::read_dir(format!("/proc/{}/fd", init.pid)) {
-                Ok(kept) => assert_eq!(kept.count(), 1, "its socket alone"),
-                Err(error) => {
-                    assert_eq!(error.raw_os_error(), Some(libc::EACCES), "{error}");
-                    println!("the init was not looked into: it is closed to its own user");
-                }
+    in_own_process("namespace::neither_program_nor_init_keeps_a_descriptor_of_the_runner", || {
+        // One without close-on-exec.
+        let plain = rustix::io::dup(std::io::stderr()).unwrap();
+        let Ok((gated, output)) = shell("ls /proc/self/fd; exec sleep 300").try_gated() else {
+            println!("not looked at: no namespace here");
+            return;
+        };
+        let init = gated.namespace().unwrap().identity().unwrap();
+        let opened = gated.open_gate().unwrap();
+        let namespace = Containment::PidNamespace(opened.namespace.unwrap());
+        let mut tree = Tree::new(namespace, opened.leader);
+        // `ls` itself has the directory open.
+        assert_eq!([(); 4].map(|()| line(&output)), ["0", "1", "2", "3"]);
+        match std::fs::read_dir(format!("/proc/{}/fd", init.pid)) {
+            Ok(kept) => assert_eq!(kept.count(), 1, "its socket alone"),
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(libc::EACCES), "{error}");
+                println!("the init was not looked into: it is closed to its own user");
             }
-            drop((plain, end_with_proof(&mut tree)));
-        },
-    );
+        }
+        drop((plain, end_with_proof(&mut tree)));
+    });
 }
 
 #[test]
@@ -148,20 +148,23 @@ fn the_identity_is_the_one_that_is_seen_from_outside() {
 
 #[test]
 fn the_exit_is_the_leaders_and_is_seen_while_a_descendant_lives() {
-    in_own_process("namespace::the_exit_is_the_leaders_and_is_seen_while_a_descendant_lives", || {
-        for (script, exit) in [
-            ("sleep 300 & exit 143", Exit::Code { code: 143 }),
-            ("sleep 300 & kill -TERM $$", Exit::Signal { signal: 15, core: false }),
-        ] {
-            let Some((mut tree, _output)) = start(script) else { return };
-            assert_eq!(exit_of(tree.leader()), exit);
-            assert!(matches!(tree.state(), TreeState::Populated { .. }));
-            assert_eq!(tree.reap_leader(), Ok(exit));
-            assert_eq!(tree.prove_gone().unwrap_err(), NotGone::Populated);
-            drop(end_with_proof(&mut tree));
-            assert_eq!(tree.leader().reaped(), Some(exit));
-        }
-    });
+    in_own_process(
+        "namespace::the_exit_is_the_leaders_and_is_seen_while_a_descendant_lives",
+        || {
+            for (script, exit) in [
+                ("sleep 300 & exit 143", Exit::Code { code: 143 }),
+                ("sleep 300 & kill -TERM $$", Exit::Signal { signal: 15, core: false }),
+            ] {
+                let Some((mut tree, _output)) = start(script) else { return };
+                assert_eq!(exit_of(tree.leader()), exit);
+                assert!(matches!(tree.state(), TreeState::Populated { .. }));
+                assert_eq!(tree.reap_leader(), Ok(exit));
+                assert_eq!(tree.prove_gone().unwrap_err(), NotGone::Populated);
+                drop(end_with_proof(&mut tree));
+                assert_eq!(tree.leader().reaped(), Some(exit));
+            }
+        },
+    );
 }
 
 #[test]
@@ -188,9 +191,8 @@ fn a_namespace_ends_an_escaped_process_and_proves_it() {
         let Some((mut tree, output)) = start(ESCAPE) else { return };
         assert_eq!(line(&output), "up");
         assert_eq!(exit_of(tree.leader()), Exit::Code { code: 3 });
-        let members = until("the members", || {
-            tree.members().ok().filter(|members| members.len() == 2)
-        });
+        let members =
+            until("the members", || tree.members().ok().filter(|members| members.len() == 2));
         let escaped: Vec<_> =
             members.into_iter().map(|pid| ProcessIdentity::of(pid).unwrap()).collect();
         assert_eq!(tree.kill().unwrap().sent, 2);

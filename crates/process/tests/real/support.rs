@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use placement_contract::Exit;
 use placement_process::{
-    Birthplace, CgroupLeaf, CgroupSite, Gated, Leader, LeafError, OnParentDeath, Pipe, Program, Signal, Spawn,
-    SpawnError,     Tree, TreeGone, TreeState, dev_null, spawn,
+    Birthplace, CgroupLeaf, CgroupSite, Gated, Leader, LeafError, OnParentDeath, Pipe, Program,
+    Signal, Spawn, SpawnError, Tree, TreeGone, TreeState, dev_null, spawn,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 

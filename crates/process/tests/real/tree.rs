@@ -9,8 +9,8 @@ use crate::support::{
 use placement_contract::{Exit, Mechanism};
 use placement_identity::{Pid, Presence, ProcessIdentity};
 use placement_process::{
-    Birthplace, Containment, NotGone, OnParentDeath, ProbeState, Signal, Tree, TreeEvent, TreeState, become_subreaper,
-    spawn_probe,
+    Birthplace, Containment, NotGone, OnParentDeath, ProbeState, Signal, Tree, TreeEvent,
+    TreeState, become_subreaper, spawn_probe,
 };
 use rustix::event::PollFlags;
 

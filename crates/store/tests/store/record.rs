@@ -290,10 +290,8 @@ fn a_child_seen_from_elsewhere_than_its_runner_is_refused() {
         child: Some(ProcessIdentity { observer: elsewhere.clone(), ..this.clone() }),
         ..Fields::default()
     };
-    let init = Fields {
-        init: Some(ProcessIdentity { observer: elsewhere, ..this }),
-        ..Fields::default()
-    };
+    let init =
+        Fields { init: Some(ProcessIdentity { observer: elsewhere, ..this }), ..Fields::default() };
     for fields in [child, init] {
         let error = fails_without_a_trace(&store, "a", || {
             record_with(&store, "a", &[(ChildIdentified, "")], &fields)
