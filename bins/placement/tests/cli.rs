@@ -103,9 +103,6 @@ fn options_of_later_versions_are_refused_by_name() {
         &["--worktree"],
         &["--policy", "p"],
         &["--confine", "write_roots"],
-        &["--memory", "1G"],
-        &["--pids", "9"],
-        &["--cpu", "1"],
         &["--wait-session", "1s"],
         &["--wait-login", "1s"],
     ] {

@@ -35,13 +35,14 @@ fn tree_in(world: &World) -> [Known; 2] {
 #[track_caller]
 fn row(world: &World, id: &AttemptId) -> Row {
     let clock = Arc::new(placement::SystemClock);
-    let store = Store::open(&StorePaths::below(&world.root()), Role::Service, clock).unwrap();
-    store.find_any(id).unwrap().expect("the attempt is recorded")
+    let store = Store::open(&StorePaths::below(&world.root()), Role::Service, clock);
+    let found = store.expect("the store opens").find_any(id).expect("the row is readable");
+    found.expect("the attempt is recorded")
 }
 
 #[track_caller]
 fn detail(world: &World, id: &AttemptId, kind: EvidenceKind) -> String {
-    let rows = world.host().evidence(id, 0, None).unwrap();
+    let rows = world.host().evidence(id, 0, None).expect("the evidence is readable");
     let row = rows.into_iter().find(|row| row.kind == kind);
     row.unwrap_or_else(|| panic!("no {kind}:\n{}", world.told(id))).detail
 }
@@ -216,8 +217,15 @@ fn a_script_without_its_interpreter_fails_behind_the_gate_and_leaves_nothing() {
     let program = world.program();
     let said = program.run(["run", "--mechanism", "pid_namespace", "--", script.as_str()]);
     assert_eq!(said.code, 126, "{said:?}");
-    let [attempt] = &world.host().attempts().all().unwrap().attempts[..] else { panic!("{said:?}") };
-    assert_eq!(attempt.cleanup_state, CleanupState::Complete, "{}", world.told(&attempt.attempt_id));
+    let [attempt] = &world.host().attempts().all().unwrap().attempts[..] else {
+        panic!("{said:?}")
+    };
+    assert_eq!(
+        attempt.cleanup_state,
+        CleanupState::Complete,
+        "{}",
+        world.told(&attempt.attempt_id)
+    );
     program.assert_nothing_is_left();
 }
 

@@ -14,9 +14,10 @@ use crate::group;
 pub fn measure() -> CapabilityReport {
     let subreaper = become_subreaper()
         .map_err(|error| Failure { step: "becoming a subreaper", errno: Some(error.errno) });
-    let cgroup = subreaper.and_then(|()| {
-        let site = CgroupSite::find().map_err(|error| Failure::site(&error))?;
-        containment::measure_cgroup(&site)
+    let site = CgroupSite::find().map_err(|error| Failure::site(&error));
+    let cgroup = subreaper.and_then(|()| match &site {
+        Ok(site) => containment::measure_cgroup(site),
+        Err(failure) => Err(*failure),
     });
     let sweep = subreaper.and_then(|()| containment::measure_subreaper());
     let namespace = subreaper.and_then(|()| containment::measure_pid_namespace());
@@ -32,6 +33,11 @@ pub fn measure() -> CapabilityReport {
         mechanism,
         // Each probe above was seen to end by its pidfd while its descendant lived.
         exit_observation: ExitObservation::Independent,
+        controllers: match (&site, cgroup) {
+            // What could not be read is not there to be used.
+            (Ok(site), Ok(())) => site.controllers().unwrap_or_default(),
+            (Ok(_) | Err(_), _) => Vec::new(),
+        },
         mechanisms: vec![
             report(Mechanism::Cgroup, cgroup),
             report(Mechanism::Subreaper, sweep),

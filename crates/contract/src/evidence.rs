@@ -80,6 +80,8 @@ labels! {
         SignalGroup = "signal.group",
         /// The exit of the direct process was observed.
         ChildExited = "child.exited",
+        /// The kernel killed processes of the tree because the memory that the launch allows was used up.
+        ChildOomKilled = "child.oom_killed",
         /// The drain after the exit ran out of time; a stream is truncated.
         OutputDrainElapsed = "output.drain_elapsed",
         /// Bytes held in memory found no recipient in time.

@@ -41,11 +41,11 @@ pub use id::{
     PolicyRef, ProfileId, RecipientId, ResourceName, RootRef, RunnerId,
 };
 pub use request::{
-    Access, EnvironmentName, Launch, LaunchRequest, Leftovers, OnHostLoss, Purpose, ResourceGrant,
-    StdinMode, Subpath, Supervision, Timeouts,
+    Access, EnvironmentName, Launch, LaunchRequest, Leftovers, Limits, OnHostLoss, Purpose,
+    ResourceGrant, StdinMode, Subpath, Supervision, Timeouts,
 };
 pub use secret::Secret;
 pub use state::{
-    AttemptState, CleanupScope, CleanupState, ExecutionState, Exit, ExitObservation, ExitSource,
-    Mechanism, StreamName,
+    AttemptState, CleanupScope, CleanupState, Controller, ExecutionState, Exit, ExitObservation,
+    ExitSource, Mechanism, StreamName,
 };

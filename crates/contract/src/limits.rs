@@ -18,6 +18,16 @@ pub const ENVIRONMENT_VALUE_BYTES_MAX: usize = 16_384;
 pub const RESOURCES_MAX: usize = 16;
 /// Longest subpath of a grant, in bytes.
 pub const SUBPATH_BYTES_MAX: usize = 512;
+/// Least memory that a launch may be limited to, in bytes: less than that starts nothing.
+pub const MEMORY_BYTES_MIN: u64 = 1024 * 1024;
+/// Most memory that a launch may be limited to, in bytes: 16 TiB, beyond any machine.
+pub const MEMORY_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024 * 1024;
+/// Most processes that a launch may be limited to: the kernel's own bound.
+pub const PIDS_MAX: u64 = 1 << 22;
+/// Least share of processors, in thousandths of one: the kernel's least quota of 1 ms in 100 ms.
+pub const CPU_MILLIS_MIN: u64 = 10;
+/// Largest share of processors, in thousandths of one: 8192 of them.
+pub const CPU_MILLIS_MAX: u64 = 8_192_000;
 /// Largest encoded launch request, in bytes: the sum of its parts with room for JSON escapes.
 pub const REQUEST_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Longest evidence detail, in bytes; longer text is cut at a character boundary.

@@ -76,6 +76,15 @@ labels! {
         /// A PID namespace whose init dies with the runner.
         PidNamespace = "pid_namespace",
     }
+    /// What a control group is limited by.
+    Controller {
+        /// Memory, in bytes.
+        Memory = "memory",
+        /// Processes and threads.
+        Pids = "pids",
+        /// Processor time.
+        Cpu = "cpu",
+    }
     /// How the exit of the child is learnt.
     ExitObservation {
         /// From the process itself, whoever holds the pipes.

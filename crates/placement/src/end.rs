@@ -134,7 +134,9 @@ impl End {
 
 impl fmt::Display for End {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}; {}", self.phrase_of_exit(), self.phrase_of_proof())?;
+        let (exit, proof) = (self.phrase_of_exit(), self.phrase_of_proof());
+        let oom = self.first(EvidenceKind::ChildOomKilled).map_or("", |_| ", out of memory");
+        write!(formatter, "{exit}{oom}; {proof}")?;
         if self.is_uncertain() {
             return Ok(());
         }

@@ -132,6 +132,31 @@ impl Launch {
         self
     }
 
+    /// Bounds the memory of everything that the program starts, in bytes, 1 MiB to 16 TiB; swap is not
+    /// used then. What the kernel kills for it is `child.oom_killed` in the evidence.
+    ///
+    /// Limits need a cgroup leaf with their controller; a launch that does not get them is refused.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.supervision.limits.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Bounds the processes and threads of everything that the program starts, 1 to 4 194 304.
+    #[must_use]
+    pub fn pids(mut self, pids: u64) -> Self {
+        self.supervision.limits.pids = Some(pids);
+        self
+    }
+
+    /// Bounds the processor time of everything that the program starts, in thousandths of one
+    /// processor, 10 to 8 192 000.
+    #[must_use]
+    pub fn cpu_millis(mut self, millis: u64) -> Self {
+        self.supervision.limits.cpu_millis = Some(millis);
+        self
+    }
+
     /// Says what happens when the host ends: the child is stopped unless told to keep it.
     #[must_use]
     pub fn on_host_loss(mut self, rule: OnHostLoss) -> Self {

@@ -54,10 +54,10 @@ pub use link::InputOutcome;
 pub use observer::{Observer, Seen};
 pub use output::{Chunk, Output, Text, TextPiece, Utf8Decoder};
 pub use placement_contract::{
-    Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Digest,
-    Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation, Leftovers, Liveness,
-    Mechanism, MechanismReport, OnHostLoss, OwnerId, Refusal, Status, StdinMode, StreamName,
-    Timeouts, Timestamp,
+    Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Controller,
+    Digest, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation, Leftovers,
+    Liveness, Mechanism, MechanismReport, OnHostLoss, OwnerId, Refusal, Status, StdinMode,
+    StreamName, Timeouts, Timestamp,
 };
 pub use placement_runner::SystemClock;
 pub use placement_service::{

@@ -20,7 +20,7 @@
 //! **Unsafe** is `clone3` and `clone`, what the new process does before exec (`child`, `init`,
 //! `probe`), the group flag of `pidfd_send_signal`, `close_range`, and setting signal dispositions.
 //!
-//! Reading order: `site`, `leaf`, `spawn`, `child`, `init`, `namespace`, `gate`, `leader`, `tree`, `members`,
+//! Reading order: `site`, `leaf`, `controllers`, `spawn`, `child`, `init`, `namespace`, `gate`, `leader`, `tree`, `members`,
 //! `descendants`, `proof`, `pipes`, `own`, `start`, `probe`, `poll`, `sys`.
 //!
 //! ```
@@ -54,6 +54,7 @@
 #![cfg(target_os = "linux")]
 
 mod child;
+mod controllers;
 mod descendants;
 mod gate;
 mod init;
@@ -74,6 +75,7 @@ mod sys;
 mod tree;
 
 pub use child::ChildStep;
+pub use controllers::LimitError;
 pub use descendants::DescendantsError;
 pub use gate::{ExecFailed, ExecOutcome, ExecWay, Gated, Opened, Released};
 pub use init::NamespaceStep;

@@ -160,6 +160,7 @@ impl Claimed {
             exit: None,
             tree: None,
             gate: Gate::Shut,
+            oom_kills: 0,
             gone_without_child: None,
             pipes: Pipes::default(),
             deadline: None,

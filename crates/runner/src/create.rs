@@ -11,8 +11,8 @@ use placement_executable::{Kind, Measured};
 use placement_identity::{IdentityError, ProcessIdentity};
 use placement_materialize::{Inputs, Materialization, Progress, Ready, Values};
 use placement_process::{
-    Birthplace, CgroupLeaf, CgroupSite, Containment, ExecOutcome, ExecWay, Gated, OnParentDeath,
-    Opened, PidNamespace, Pipe, Program, Spawn, Tree, dev_null, spawn,
+    Birthplace, CgroupLeaf, CgroupSite, Containment, ExecOutcome, ExecWay, Gated, LimitError,
+    OnParentDeath, Opened, PidNamespace, Pipe, Program, Spawn, Tree, dev_null, spawn,
 };
 use placement_protocol::StopMode;
 use placement_store::{Fields, RecordError};
@@ -82,10 +82,25 @@ impl Runner {
             return Err(NotStarted::stopped());
         }
         let leaf = match &site {
-            Some(site) => Some(site.create(&leaf_name).map_err(|_| no_containment())?),
+            Some(site) => Some(self.create_leaf(site, &leaf_name)?),
             None => None,
         };
         self.spawn(ready, leaf)
+    }
+
+    /// Makes the leaf with its limits, before anything is in it.
+    fn create_leaf(&self, site: &CgroupSite, name: &str) -> Result<CgroupLeaf, NotStarted> {
+        let limits = &self.request.supervision.limits;
+        let unsupported =
+            |error: LimitError| NotStarted::plain(Code::UnsupportedCapability, error.to_string());
+        site.enable(limits.controllers()).map_err(unsupported)?;
+        let leaf = site.create(name).map_err(|_| no_containment())?;
+        if let Err(error) = leaf.limit(limits) {
+            // Empty: it never had a member. If it stays, the next reconcile removes it.
+            leaf.remove().ok();
+            return Err(unsupported(error));
+        }
+        Ok(leaf)
     }
 
     fn spawn(&mut self, ready: &Ready, leaf: Option<CgroupLeaf>) -> Result<Created, NotStarted> {

@@ -48,6 +48,8 @@ pub(crate) struct Runner {
     pub(crate) exit: Option<Exit>,
     pub(crate) tree: Option<Tree>,
     pub(crate) gate: Gate,
+    /// Processes of the tree that the kernel killed for want of memory, as far as they are recorded.
+    pub(crate) oom_kills: u64,
     /// The leaf of a child that never ran, removed.
     pub(crate) gone_without_child: Option<TreeGone>,
     pub(crate) pipes: Pipes,

@@ -9,7 +9,7 @@ use placement_contract::{
     CleanupScope, EvidenceKind, ExecutionState, Leftovers, Mechanism, StreamName,
 };
 use placement_identity::Signal;
-use placement_process::{Tree, TreeState, WaitError};
+use placement_process::{CgroupLeaf, Tree, TreeState, WaitError};
 use placement_store::Draft;
 use std::time::{Duration, Instant};
 
@@ -105,10 +105,24 @@ impl Runner {
         self.state = ExecutionState::Exited;
         self.deadline = None;
         self.scribe.push(Entry::rows(vec![Draft::exited(exit)]).durable());
+        self.record_oom_kills();
         let abandoned = self.input.abandon();
         self.answer_writes(abandoned);
         self.tell_exit();
         Phase::Draining(Drain::start(now, self.request.timeouts.drain(), IDLE))
+    }
+
+    /// Records how many processes the kernel has killed for want of memory since the last row of it.
+    pub(crate) fn record_oom_kills(&mut self) {
+        let leaf = self.tree.as_ref().and_then(Tree::leaf);
+        // What cannot be read is no evidence.
+        let Some(Ok(Some(kills))) = leaf.map(CgroupLeaf::oom_kills) else { return };
+        let new = kills.saturating_sub(self.oom_kills);
+        self.oom_kills = kills;
+        if new > 0 {
+            let noun = if new == 1 { "process" } else { "processes" };
+            self.record(EvidenceKind::ChildOomKilled, format!("{new} {noun}, by the kernel"));
+        }
     }
 
     /// Orphans of the tree come to this process and are reaped by number when one has ended.

@@ -1,10 +1,11 @@
 //! Which containment an attempt gets: what it requires against what was measured.
 
 use placement_contract::{
-    CapabilityReport, CleanupScope, Code, LaunchRequest, Mechanism, MechanismReport, Refusal,
+    CapabilityReport, CleanupScope, Code, Controller, LaunchRequest, Mechanism, MechanismReport,
+    Refusal,
 };
 
-/// Chooses the mechanism for a request; `None` where the process group is all that it requires.
+/// Chooses the mechanism for a request and checks that its limits can be set; `None` where the process group is all that it requires.
 ///
 /// # Errors
 /// `UNSUPPORTED_CAPABILITY` names what was required and what was measured.
@@ -36,7 +37,36 @@ pub(crate) fn choose(
         // A PID namespace changes what the program sees: only who asks for it gets it.
         None => report.mechanisms.iter().filter(|seen| !is_by_name_only(seen)).find(suits),
     };
-    chosen.map(|seen| Some(seen.mechanism)).ok_or_else(|| unsupported(missing(request, report)))
+    let chosen = chosen.ok_or_else(|| unsupported(missing(request, report)))?.mechanism;
+    check_limits(request, report, chosen)?;
+    Ok(Some(chosen))
+}
+
+/// A tree is limited by the controllers of its leaf.
+fn check_limits(
+    request: &LaunchRequest,
+    report: &CapabilityReport,
+    chosen: Mechanism,
+) -> Result<(), Refusal> {
+    let has = |controller: &Controller| {
+        chosen == Mechanism::Cgroup && report.controllers.contains(controller)
+    };
+    let Some(missing) = request.supervision.limits.controllers().find(|needed| !has(needed)) else {
+        return Ok(());
+    };
+    let message = if chosen == Mechanism::Cgroup {
+        let measured: Vec<_> = report.controllers.iter().map(|seen| seen.label()).collect();
+        let measured =
+            if measured.is_empty() { "none of them".to_owned() } else { measured.join(" and ") };
+        format!("a limit of {missing} needs that controller in a cgroup leaf, which has {measured}")
+    } else {
+        let cgroup = report.of(Mechanism::Cgroup).filter(|seen| !seen.available).map(worded);
+        let why = cgroup.map_or_else(String::new, |cgroup| format!("; {cgroup}"));
+        format!(
+            "a limit of {missing} needs that controller in a cgroup leaf, and {chosen} has none{why}"
+        )
+    };
+    Err(unsupported(message))
 }
 
 fn is_by_name_only(seen: &MechanismReport) -> bool {
@@ -52,6 +82,8 @@ fn check_nothing_of_a_tree(request: &LaunchRequest) -> Result<(), Refusal> {
         "supervision.mechanism"
     } else if request.supervision.require_surviving_proof {
         "supervision.require_surviving_proof"
+    } else if !request.supervision.limits.is_unbounded() {
+        "supervision.limits"
     } else {
         return Ok(());
     };
@@ -119,6 +151,7 @@ mod tests {
             },
             mechanism: best,
             exit_observation: ExitObservation::Independent,
+            controllers: Vec::new(),
             mechanisms,
         }
     }
@@ -151,6 +184,41 @@ mod tests {
         assert!(refused.message.ends_with("outlives the runner (used only by name)"), "{refused}");
         launch.supervision.mechanism = Some(Mechanism::PidNamespace);
         assert_eq!(choose(&launch, &measured), Ok(Some(Mechanism::PidNamespace)));
+    }
+
+    #[test]
+    fn a_limit_is_granted_where_the_leaf_has_its_controller_and_else_names_it() {
+        let mut limited = tree();
+        limited.supervision.limits.memory_bytes = Some(1 << 26);
+        limited.supervision.limits.pids = Some(9);
+        let with = |controllers: &[Controller]| CapabilityReport {
+            controllers: controllers.to_vec(),
+            ..report(true, true)
+        };
+        let both = with(&[Controller::Memory, Controller::Pids]);
+        assert_eq!(choose(&limited, &both), Ok(Some(Mechanism::Cgroup)));
+        let refused = choose(&limited, &with(&[Controller::Memory])).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        let expected = "a limit of pids needs that controller in a cgroup leaf, which has memory";
+        assert_eq!(refused.message, expected);
+        let refused = choose(&limited, &with(&[])).unwrap_err();
+        assert!(refused.message.starts_with("a limit of memory needs"), "{refused}");
+    }
+
+    #[test]
+    fn a_limit_without_a_leaf_is_refused_with_the_reason() {
+        let mut limited = tree();
+        limited.supervision.limits.memory_bytes = Some(1 << 26);
+        let refused = choose(&limited, &report(false, true)).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        assert_eq!(
+            refused.message,
+            "a limit of memory needs that controller in a cgroup leaf, and subreaper has none; \
+             cgroup failed at making the leaf (EACCES)"
+        );
+        limited.supervision.mechanism = Some(Mechanism::Subreaper);
+        let refused = choose(&limited, &report(true, true)).unwrap_err();
+        assert!(refused.message.ends_with("and subreaper has none"), "{refused}");
     }
 
     #[test]
@@ -198,6 +266,9 @@ mod tests {
         assert_eq!(choose(&group, &report(true, true)).unwrap_err().code, Code::Invalid);
         group.supervision.require_surviving_proof = false;
         group.supervision.mechanism = Some(Mechanism::Cgroup);
+        assert_eq!(choose(&group, &report(true, true)).unwrap_err().code, Code::Invalid);
+        group.supervision.mechanism = None;
+        group.supervision.limits.pids = Some(9);
         assert_eq!(choose(&group, &report(true, true)).unwrap_err().code, Code::Invalid);
     }
 

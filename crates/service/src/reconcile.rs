@@ -4,7 +4,7 @@ use crate::Service;
 use crate::limits::PARENT_DEATH;
 use crate::service::was_overtaken;
 use crate::survivors;
-use crate::tree::{RecordedLeaf, RecordedTree, TreeEnd, end_tree};
+use crate::tree::{Ended, RecordedLeaf, RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
 use crate::wait::wait_readable;
 use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Mechanism, Refusal};
@@ -92,8 +92,8 @@ impl Service {
                     "the runner is gone and the gate never opened",
                 )];
                 // Nothing runs in the leaf; it may have been made and is not to be left behind.
-                if let Some(TreeEnd::Gone(gone)) = recorded_tree(row).as_ref().map(end_tree) {
-                    rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
+                if let Some(TreeEnd::Gone(ended)) = recorded_tree(row).as_ref().map(end_tree) {
+                    rows.push(tree_gone(&ended));
                 }
                 self.settle(row, &rows)
             }
@@ -161,8 +161,8 @@ impl Service {
             LeaderSeen::Absent => {
                 let mut rows = absent(row);
                 // Where it remains, the next reconcile finds it again.
-                if let Some(TreeEnd::Gone(gone)) = end {
-                    rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
+                if let Some(TreeEnd::Gone(ended)) = end {
+                    rows.extend(self.told_by_its_end(row, &ended)?);
                 }
                 self.settle(row, &rows)
             }
@@ -182,11 +182,27 @@ impl Service {
 
     fn settle_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
         match recorded_tree(row).as_ref().map(end_tree) {
-            Some(TreeEnd::Gone(gone)) => {
-                self.settle(row, &[tree_gone(gone.mechanism().label(), gone.proof())])
+            Some(TreeEnd::Gone(ended)) => {
+                let rows = self.told_by_its_end(row, &ended)?;
+                self.settle(row, &rows)
             }
             Some(TreeEnd::Remains(_)) | None => Ok(Some(row.clone())),
         }
+    }
+
+    /// Says what a tree told at its end, but what its runner has recorded already.
+    fn told_by_its_end(&self, row: &Row, ended: &Ended) -> Result<Vec<Draft>, Refusal> {
+        let mut rows = Vec::new();
+        if ended.oom_kills > 0 {
+            let recorded = self.inner.store.all_evidence(&row.attempt_id)?;
+            if recorded.iter().all(|row| row.kind != EvidenceKind::ChildOomKilled) {
+                let noun = if ended.oom_kills == 1 { "process" } else { "processes" };
+                let detail = format!("{} {noun}, by the kernel", ended.oom_kills);
+                rows.push(Draft::new(EvidenceKind::ChildOomKilled, detail));
+            }
+        }
+        rows.push(tree_gone(ended));
+        Ok(rows)
     }
 
     fn settle(&self, row: &Row, rows: &[Draft]) -> Result<Option<Row>, Refusal> {
@@ -197,16 +213,17 @@ impl Service {
         }
     }
 
-    /// Looks for what is left of a tree without a leaf; runners are known to be none of it.
+    /// Looks for what is left of a tree without a leaf; runners and inits are known to be none of it,
+    /// and hide their environment.
     pub(crate) fn find_survivors(&self, row: &Row) -> placement_identity::MarkerScan {
-        let runners: Vec<ProcessIdentity> = self
+        let hidden: Vec<ProcessIdentity> = self
             .inner
             .reader
             .list(None, Selection::Unsettled, crate::list::LISTED_MAX)
             .map(|listing| listing.rows)
             .unwrap_or_default()
             .into_iter()
-            .filter_map(|row| row.runner.map(|runner| runner.identity))
+            .flat_map(|row| row.runner.map(|runner| runner.identity).into_iter().chain(row.init))
             .collect();
         let oldest = match (&row.child, &row.runner) {
             (ChildIdentity::Complete(child), _) => child.start_ticks,
@@ -222,7 +239,7 @@ impl Service {
             home: home.as_deref(),
             child_start_ticks: oldest,
         };
-        survivors::find(lost, &runners)
+        survivors::find(lost, &hidden)
     }
 }
 
@@ -249,7 +266,8 @@ fn unobserved(row: &Row) -> Draft {
     Draft::new(EvidenceKind::ReconcileUnobserved, why)
 }
 
-fn tree_gone(mechanism: &str, proof: &str) -> Draft {
+fn tree_gone(ended: &Ended) -> Draft {
+    let (mechanism, proof) = (ended.gone.mechanism(), ended.gone.proof());
     Draft::new(EvidenceKind::TreeGone, format!("{mechanism}: {proof}"))
 }
 

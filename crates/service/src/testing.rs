@@ -100,6 +100,7 @@ pub(crate) fn report(mechanisms: &[Mechanism]) -> CapabilityReport {
         },
         mechanism: mechanisms.first().copied(),
         exit_observation: ExitObservation::Independent,
+        controllers: Vec::new(),
         mechanisms: mechanisms.iter().map(seen).collect(),
     }
 }

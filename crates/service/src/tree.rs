@@ -31,13 +31,28 @@ pub(crate) struct RecordedLeaf<'a> {
     pub(crate) made_by: &'a Observer,
 }
 
+/// A tree of which nothing is left.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The proof.
+    pub(crate) gone: TreeGone,
+    /// How many of its processes the kernel had killed for want of memory.
+    pub(crate) oom_kills: u64,
+}
+
 /// What became of a tree that was to be ended.
 #[derive(Debug)]
 pub(crate) enum TreeEnd {
     /// Nothing of it is left.
-    Gone(TreeGone),
+    Gone(Ended),
     /// It is not proven gone; a fixed phrase says why.
     Remains(&'static str),
+}
+
+impl TreeEnd {
+    fn gone(gone: TreeGone) -> Self {
+        Self::Gone(Ended { gone, oom_kills: 0 })
+    }
 }
 
 impl RecordedLeaf<'_> {
@@ -58,14 +73,14 @@ pub(crate) fn end_tree(recorded: &RecordedTree<'_>) -> TreeEnd {
 fn end_namespace(init: &ProcessIdentity) -> TreeEnd {
     let verified = match PidNamespace::look_up(init) {
         NamespacePresence::Present(verified) => verified,
-        NamespacePresence::Gone(gone) => return TreeEnd::Gone(gone),
+        NamespacePresence::Gone(gone) => return TreeEnd::gone(gone),
         NamespacePresence::Unknown(why) => return TreeEnd::Remains(why.because()),
     };
     // Whatever it answers, the next look decides.
     verified.signal(Signal::Kill).ok();
     wait_readable(verified.pidfd(), Some(Instant::now() + TREE_EMPTY));
     match PidNamespace::look_up(init) {
-        NamespacePresence::Gone(gone) => TreeEnd::Gone(gone),
+        NamespacePresence::Gone(gone) => TreeEnd::gone(gone),
         NamespacePresence::Present(_) => {
             TreeEnd::Remains("the PID namespace still has its init after that was killed")
         }
@@ -76,7 +91,7 @@ fn end_namespace(init: &ProcessIdentity) -> TreeEnd {
 fn end_leaf(recorded: &RecordedLeaf<'_>) -> TreeEnd {
     let leaf = match recorded.look_up() {
         LeafPresence::Present(leaf) => leaf,
-        LeafPresence::Gone(gone) => return TreeEnd::Gone(gone),
+        LeafPresence::Gone(gone) => return TreeEnd::gone(gone),
         LeafPresence::Unknown(doubt) => return TreeEnd::Remains(doubt.because()),
     };
     match kill_and_wait(&leaf) {
@@ -84,15 +99,17 @@ fn end_leaf(recorded: &RecordedLeaf<'_>) -> TreeEnd {
         // Another host may have ended and removed it meanwhile; then it is gone by now.
         Err(phrase) => return gone_meanwhile(recorded, phrase),
     }
+    // What cannot be read is no evidence.
+    let oom_kills = leaf.oom_kills().ok().flatten().unwrap_or_default();
     match leaf.remove() {
-        Ok(gone) => TreeEnd::Gone(gone),
+        Ok(gone) => TreeEnd::Gone(Ended { gone, oom_kills }),
         Err((_, _)) => gone_meanwhile(recorded, "the cgroup could not be removed"),
     }
 }
 
 fn gone_meanwhile(recorded: &RecordedLeaf<'_>, phrase: &'static str) -> TreeEnd {
     match recorded.look_up() {
-        LeafPresence::Gone(gone) => TreeEnd::Gone(gone),
+        LeafPresence::Gone(gone) => TreeEnd::gone(gone),
         LeafPresence::Present(_) | LeafPresence::Unknown(_) => TreeEnd::Remains(phrase),
     }
 }
@@ -135,7 +152,9 @@ mod tests {
             made_by,
         };
         match end_leaf(&leaf(&here)) {
-            TreeEnd::Gone(gone) => assert_eq!(gone.proof(), "the cgroup does not exist any more"),
+            TreeEnd::Gone(ended) => {
+                assert_eq!(ended.gone.proof(), "the cgroup does not exist any more")
+            }
             TreeEnd::Remains(phrase) => println!("no cgroup2 to look into here: {phrase}"),
         }
         let TreeEnd::Remains(phrase) = end_leaf(&leaf(&elsewhere)) else {

@@ -77,7 +77,8 @@ fn meaning(kind: EvidenceKind) -> Meaning {
         Kind::ReconcileAbsent => moves(NOT_EXITED, Exited),
 
         // Said only once the leader has ended or is not known to live.
-        Kind::OutputDrainElapsed
+        Kind::ChildOomKilled
+        | Kind::OutputDrainElapsed
         | Kind::OutputLost
         | Kind::LeftoversStopped
         | Kind::LeftoversReported

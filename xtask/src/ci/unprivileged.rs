@@ -47,6 +47,8 @@ pub(super) fn run(cargo: &Cargo, place: &Place) -> Result<(), Failure> {
     if let Some(delegated) = &delegated {
         run_fixtures(place, Some(delegated), &own, &["--mechanism", "cgroup"])?;
     }
+    // Here it needs a user namespace; where there is none each scenario says so.
+    run_fixtures(place, None, &own, &["--mechanism", "pid_namespace"])?;
     // What lies beside a host, and not the host itself, is the runner this time.
     let runner = built(cargo, "placement-runner")?;
     let rest = ["--mechanism", "subreaper", "--runner", runner.as_str()];

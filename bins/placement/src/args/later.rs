@@ -16,12 +16,6 @@ pub(crate) struct LaterOptions {
     #[arg(long, hide = true)]
     confine: Option<String>,
     #[arg(long, hide = true)]
-    memory: Option<String>,
-    #[arg(long, hide = true)]
-    pids: Option<String>,
-    #[arg(long, hide = true)]
-    cpu: Option<String>,
-    #[arg(long, hide = true)]
     wait_session: Option<String>,
     #[arg(long, hide = true)]
     wait_login: Option<String>,
@@ -36,9 +30,6 @@ impl LaterOptions {
             ("--worktree", self.worktree),
             ("--policy", self.policy.is_some()),
             ("--confine", self.confine.is_some()),
-            ("--memory", self.memory.is_some()),
-            ("--pids", self.pids.is_some()),
-            ("--cpu", self.cpu.is_some()),
             ("--wait-session", self.wait_session.is_some()),
             ("--wait-login", self.wait_login.is_some()),
         ];

@@ -1,11 +1,11 @@
 //! `doctor`: what is missing here and how to get it.
 
-use super::capabilities::{measured, worth};
+use super::capabilities::{limits, measured, worth};
 use crate::context::Context;
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::render;
-use placement::{Capabilities, CleanupScope, Mechanism};
+use placement::{Capabilities, CleanupScope, Controller, Mechanism};
 
 pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     let measured = measured(context)?;
@@ -27,6 +27,8 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
         let word = if seen.available { "yes" } else { "no" };
         rows.push(vec![format!("  {}", seen.mechanism), word.to_owned(), worth(seen)]);
     }
+    let limited = if measured.report.controllers.is_empty() { "no" } else { "yes" };
+    rows.push(vec!["limits".to_owned(), limited.to_owned(), limits(&measured)]);
     let plain = crate::context::Style { no_color: true, ..context.style() };
     render::table(&rows, plain)?;
     render::line("")?;
@@ -54,6 +56,14 @@ fn advice(measured: &Capabilities) -> Vec<&'static str> {
         advice.push(
             "The subreaper needs a kernel with PR_SET_CHILD_SUBREAPER and /proc/PID/task/TID/children, \
              and a /proc that shows every process: mount it without hidepid and subset.",
+        );
+    }
+    if measured.report.controllers.len() < Controller::ALL.len() {
+        advice.push(
+            "Limits (--memory, --pids, --cpu) need their controllers in the cgroup.subtree_control of \
+             the group that this process sits in. The kernel gives controllers only to the leaves of \
+             a group without processes of its own, or of the hierarchy's root; controllers that are \
+             mounted as cgroup v1 are not there at all.",
         );
     }
     if !available(Mechanism::PidNamespace) {

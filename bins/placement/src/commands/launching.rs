@@ -62,6 +62,15 @@ pub(crate) fn launch(arguments: &LaunchArgs, default: OnHostLoss) -> Result<Laun
             MechanismName::PidNamespace => Mechanism::PidNamespace,
         });
     }
+    if let Some(bytes) = arguments.memory {
+        launch = launch.memory_bytes(bytes);
+    }
+    if let Some(pids) = arguments.pids {
+        launch = launch.pids(pids);
+    }
+    if let Some(millis) = arguments.cpu {
+        launch = launch.cpu_millis(millis);
+    }
     if let Some(deadline) = arguments.timeout {
         launch = launch.deadline(deadline);
     }

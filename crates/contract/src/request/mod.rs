@@ -17,7 +17,7 @@ pub use decode::DecodeError;
 pub use environment::EnvironmentName;
 pub use launch::{Argument, Launch};
 pub use resource::{Access, Purpose, ResourceGrant, Subpath, SubpathError};
-pub use supervision::{Confine, Leftovers, OnHostLoss, StdinMode, Supervision};
+pub use supervision::{Confine, Leftovers, Limits, OnHostLoss, StdinMode, Supervision};
 pub use timeouts::Timeouts;
 
 use crate::canonical::Digest;

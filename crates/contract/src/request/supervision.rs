@@ -1,7 +1,7 @@
 //! How a running attempt is supervised.
 
 use crate::limits::{SPOOL_BYTES_DEFAULT, TRANSCRIPT_BYTES_DEFAULT};
-use crate::state::{Mechanism, labels};
+use crate::state::{Controller, Mechanism, labels};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -54,6 +54,9 @@ pub struct Supervision {
     pub mechanism: Option<Mechanism>,
     /// Whether the proof of an empty tree must outlive the runner.
     pub require_surviving_proof: bool,
+    /// What the tree may use of the machine.
+    #[serde(skip_serializing_if = "Limits::is_unbounded")]
+    pub limits: Limits,
     /// Unacknowledged bytes that the spool file holds; 0 keeps 256 KiB in memory instead.
     pub spool_bytes_max: u64,
     /// Acknowledged bytes that stay on disk; 0 drops them once acknowledged.
@@ -62,6 +65,38 @@ pub struct Supervision {
     pub keep_home: bool,
     /// What the child's standard input is.
     pub stdin: StdinMode,
+}
+
+/// Bounds of what an attempt's tree may use; without bound where absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Memory, in bytes, from 1 MiB to 16 TiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads, from 1 to 4 194 304.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pids: Option<u64>,
+    /// Processor time per time, in thousandths of one processor, from 10 to 8 192 000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_millis: Option<u64>,
+}
+
+impl Limits {
+    /// Says whether nothing is bounded.
+    pub fn is_unbounded(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the controllers that the limits need.
+    pub fn controllers(&self) -> impl Iterator<Item = Controller> {
+        let bounded = [
+            (Controller::Memory, self.memory_bytes),
+            (Controller::Pids, self.pids),
+            (Controller::Cpu, self.cpu_millis),
+        ];
+        bounded.into_iter().filter_map(|(controller, bound)| bound.map(|_| controller))
+    }
 }
 
 impl Default for Supervision {
@@ -73,6 +108,7 @@ impl Default for Supervision {
             deadline_ms: None,
             mechanism: None,
             require_surviving_proof: false,
+            limits: Limits::default(),
             spool_bytes_max: SPOOL_BYTES_DEFAULT,
             transcript_bytes_max: TRANSCRIPT_BYTES_DEFAULT,
             keep_home: false,

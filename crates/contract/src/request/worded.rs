@@ -22,7 +22,6 @@ const LATER_FIELDS: &[&str] = &[
 ];
 const LATER_LAUNCH_FIELDS: &[&str] =
     &["home_ref", "login", "provider_home", "required_files", "session_end"];
-const LATER_SUPERVISION_FIELDS: &[&str] = &["limits"];
 
 /// Words an error of text that is well-formed JSON; `.` is the path of the request itself.
 ///
@@ -56,7 +55,6 @@ fn unknown_field(path: &str, name: &str) -> DecodeError {
     let later = match parent {
         "" => LATER_FIELDS,
         "launch" => LATER_LAUNCH_FIELDS,
-        "supervision" => LATER_SUPERVISION_FIELDS,
         _ => &[],
     };
     let field = bounded(path);

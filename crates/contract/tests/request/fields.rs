@@ -89,7 +89,6 @@ fn fields_of_later_versions_are_unsupported_by_name() {
         "launch.provider_home",
         "launch.required_files",
         "launch.session_end",
-        "supervision.limits",
     ];
     for field in cases {
         for value in [json!(CANARY), json!({ CANARY: CANARY }), json!([]), Value::Null] {
