@@ -13,9 +13,7 @@ fn world() -> World {
 /// What a leaf can be limited by here.
 fn controllers(world: &World) -> Vec<Controller> {
     let measured = world.host().capabilities().expect("the machine can be measured");
-    let found = measured.report.controllers;
-    println!("a leaf can be limited by {found:?} here");
-    found
+    measured.report.controllers
 }
 
 fn limited(controller: Controller) -> Launch {
