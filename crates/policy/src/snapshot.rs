@@ -117,7 +117,8 @@ impl Snapshot {
             return Ok(root_ref);
         }
         if self.admitted_roots.len() >= ADMITTED_ROOTS_MAX {
-            return Err(Refusal::new(Code::Invalid, "at most 256 directories can be admitted"));
+            let message = format!("at most {ADMITTED_ROOTS_MAX} directories can be admitted");
+            return Err(Refusal::new(Code::Invalid, message));
         }
         self.admitted_roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access });
         Ok(root_ref)

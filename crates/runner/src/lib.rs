@@ -8,7 +8,7 @@
 //! the store. A stalled store never stalls the loop.
 //!
 //! Reading order: `run`, `claim`, `create`, `supervise`, `finish`; then `runner` (one turn of the
-//! loop), `desk`, `output`, `input`, `stop`, `drain`, `scribe`.
+//! loop), `serve`, `desk`, `output`, `input`, `stop`, `drain`, `scribe`.
 //!
 //! ```no_run
 //! placement_runner::enter(); // never returns in a runner process
@@ -29,8 +29,9 @@ mod refused;
 mod run;
 mod runner;
 mod scribe;
+mod serve;
 mod stop;
 mod supervise;
 
 pub use clock::SystemClock;
-pub use enter::{RUNNER_ARGUMENT, enter, is_runner_process, was_entered};
+pub use enter::{enter, is_runner_process, was_entered};

@@ -10,8 +10,8 @@
 //! owner a service; sessions, credentials, gateways and preparers are refused by name.
 //!
 //! Reading order: `service`, `prepare`, `choice`, `probe`, `start`, `control`, `status`, `stop`,
-//! `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`, `item`, `streams`, `from_log`, `input`,
-//! `observe`, `wait`, `warden`.
+//! `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`, `item`, `streams`,
+//! `from_log`, `input`, `observe`, `wait`, `warden`.
 //!
 //! ```
 //! use placement_contract::{Clock, OwnerId, Timestamp};
@@ -86,7 +86,7 @@ pub use item::Item;
 pub use list::{AttemptList, LISTED_MAX, Listed, Unreadable};
 pub use observe::Observer;
 pub use placement_protocol::{InputRefused, StopMode};
-pub use runner_command::{RUNNER_ARGUMENT, RunnerCommand};
+pub use runner_command::RunnerCommand;
 pub use service::{Service, ServiceConfig};
 pub use start::Started;
 pub use stop::IfUncertain;

@@ -2,7 +2,6 @@
 
 use crate::Service;
 use crate::limits::PARENT_DEATH;
-use crate::service::was_overtaken;
 use crate::survivors;
 use crate::tree::{LeafEnd, RecordedLeaf, end_leaf};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
@@ -192,11 +191,7 @@ impl Service {
     }
 
     fn settle(&self, row: &Row, rows: &[Draft]) -> Result<Option<Row>, Refusal> {
-        match self.record_on(row, rows, &Fields::default(), Durability::Normal) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) if was_overtaken(&error) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        self.commit(row, rows, &Fields::default(), Durability::Normal)
     }
 
     /// Looks for what is left of a tree without a leaf; runners are known to be none of it.
