@@ -7,8 +7,9 @@
 //! Two threads: the loop (`runner`) alone spawns, waits, polls and answers; the scribe alone touches
 //! the store. A stalled store never stalls the loop.
 //!
-//! Reading order: `run`, `claim`, `create`, `supervise`, `finish`; then `runner` (one turn of the
-//! loop), `serve`, `desk`, `output`, `input`, `stop`, `drain`, `scribe`.
+//! Reading order: `enter`, `run`, `claim`, `create`, `supervise`, `finish`, `refused`; then `runner`
+//! (one turn of the loop), `serve`, `desk`, `output`, `memory_spool`, `input`, `stop`, `drain`,
+//! `scribe`, `clock`.
 //!
 //! ```no_run
 //! placement_runner::enter(); // never returns in a runner process

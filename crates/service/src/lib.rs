@@ -9,9 +9,10 @@
 //! lives; removes a home without a proof; or holds the store over a socket call. **Limits**: one
 //! owner a service; sessions, credentials, gateways and preparers are refused by name.
 //!
-//! Reading order: `service`, `prepare`, `choice`, `probe`, `start`, `control`, `status`, `stop`,
-//! `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`, `item`, `streams`,
-//! `from_log`, `input`, `observe`, `wait`, `warden`.
+//! Reading order: `service`, `runner_command`, `prepare`, `choice`, `probe`, `start`, `control`,
+//! `places`, `status`, `stop`, `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`,
+//! `item`, `streams`, `from_log`, `input`, `observe`, `wait`, `warden`; then the small looks `list`,
+//! `evidence`, `verify`, `capabilities`, and `refusal` and `limits`.
 //!
 //! ```
 //! use placement_contract::{Clock, OwnerId, Timestamp};
