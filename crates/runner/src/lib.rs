@@ -8,7 +8,7 @@
 //! the store. A stalled store never stalls the loop.
 //!
 //! Reading order: `run`, `claim`, `create`, `supervise`, `finish`; then `runner` (one turn of the
-//! loop), `desk`, `output`, `input`, `stop`, `drain`, `scribe`.
+//! loop), `desk`, `output`, `input`, `closing`, `stop`, `drain`, `scribe`.
 //!
 //! ```no_run
 //! placement_runner::enter(); // never returns in a runner process
@@ -17,6 +17,7 @@
 
 mod claim;
 mod clock;
+mod closing;
 mod create;
 mod desk;
 mod drain;

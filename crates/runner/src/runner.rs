@@ -1,5 +1,6 @@
 //! The state of one attempt's runner, and one turn of its loop.
 
+use crate::closing::Closing;
 use crate::desk::{Ask, Brought, Desk, Seat};
 use crate::input::{Input, Writer, Written};
 use crate::output::{Output, SpoolFailed};
@@ -9,13 +10,14 @@ use placement_contract::attempt::RunnerStatus;
 use placement_contract::{
     EvidenceKind, ExecutionState, Exit, LaunchRequest, Mechanism, OnHostLoss, StreamName,
 };
+use placement_executable::KnownDigests;
 use placement_homes::{AliveLock, AttemptDir};
 use placement_process::{Released, Signals, Tree, TreeGone};
 use placement_protocol::writes::WriteVerdict;
 use placement_protocol::{
     Attach, AttachRefused, AttachReply, ControlAnswer, ControlCall, ControlRequest, ExitNotice,
-    FromRecipient, FromRunner, InputAck, InputRefused, LaunchOrder, StdinRefused, StdinReply,
-    StopMode, StopReply, Writes,
+    FromRecipient, FromRunner, InputAck, InputRefused, LaunchOrder, StdinRefused, StopMode,
+    StopReply, Writes,
 };
 use placement_store::Row;
 use placement_transport::Link;
@@ -30,6 +32,8 @@ pub(crate) struct Runner {
     pub(crate) grants: Vec<placement_resources::ResolvedGrant>,
     pub(crate) mechanism: Option<Mechanism>,
     pub(crate) attempt_dir: AttemptDir,
+    /// Digests of programs, until the program is measured.
+    pub(crate) known_digests: Option<KnownDigests>,
     /// Held for life: its end proves the runner gone.
     pub(crate) alive: AliveLock,
     pub(crate) port: Option<Link>,
@@ -40,6 +44,7 @@ pub(crate) struct Runner {
     pub(crate) desk: Desk,
     pub(crate) output: Output,
     pub(crate) input: Input,
+    pub(crate) closing: Closing,
     pub(crate) writes: Writes,
     /// The newest write id that waits for the child.
     pub(crate) queued_write: u64,
@@ -112,6 +117,7 @@ impl Runner {
             self.deadline_elapsed();
         }
         self.desk.expire(now);
+        self.answer_late_closings(now);
         let settled = self.output.settle(now);
         self.note_spool(settled);
         self.send_output();
@@ -192,7 +198,13 @@ impl Runner {
             .map(|(_, descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags))
             .collect();
         let now = Instant::now();
-        let times = [wake_at, self.output.wake_at(), self.desk.wake_at(), self.deadline];
+        let times = [
+            wake_at,
+            self.output.wake_at(),
+            self.desk.wake_at(),
+            self.closing.wake_at(),
+            self.deadline,
+        ];
         let left = times.into_iter().flatten().min().map(|at| at.saturating_duration_since(now));
         let left = left.map(|left| Timespec::try_from(left).unwrap_or(A_SECOND));
         // An interrupted poll is a turn without news.
@@ -274,10 +286,7 @@ impl Runner {
                 ControlAnswer::Stop(StopReply { accepted: true, recorded: false, execution })
             }
             ControlCall::Attach(attach) => ControlAnswer::Attach(self.attach(attach, brought)),
-            ControlCall::CloseStdin => ControlAnswer::CloseStdin(StdinReply {
-                closed: false,
-                reason: Some(StdinRefused::Unsupported),
-            }),
+            ControlCall::CloseStdin => return self.close_stdin(peer, request.probe),
         };
         self.desk.answer(peer, request.probe, answer);
     }
@@ -446,6 +455,8 @@ impl Runner {
                 Written::Whole { writer: Writer::Launch, bytes } => {
                     self.record(EvidenceKind::StdinAccepted, format!("{bytes} bytes"));
                 }
+                // It has no bytes; that it is closed comes next.
+                Written::Whole { writer: Writer::Control, .. } => {}
                 Written::Whole { writer: Writer::Recipient(write_id), .. } => {
                     self.writes.remember(write_id);
                     self.acknowledge_write(write_id, None);
@@ -455,23 +466,43 @@ impl Runner {
                         let detail = format!("the child took {written} bytes of a write");
                         self.record(EvidenceKind::StdinUncertain, detail);
                     }
-                    if let Writer::Recipient(write_id) = writer {
-                        let refused = if written > 0 {
-                            InputRefused::Uncertain
-                        } else {
-                            InputRefused::Closed
-                        };
-                        self.acknowledge_write(write_id, Some(refused));
-                    }
+                    self.answer_broken(writer, written);
                 }
-                Written::Closed => self.record(EvidenceKind::StdinClosed, "asked for"),
+                Written::Closed { writer } => {
+                    self.record(EvidenceKind::StdinClosed, closed_phrase(writer));
+                }
             }
+        }
+        if self.input.is_closed() {
+            // Whoever's close it was, or the child's own.
+            self.answer_closings(self.exit.is_some().then_some(StdinRefused::Exited));
+        }
+    }
+
+    fn answer_broken(&mut self, writer: Writer, written: usize) {
+        match writer {
+            Writer::Launch => {}
+            Writer::Recipient(write_id) => {
+                let refused =
+                    if written > 0 { InputRefused::Uncertain } else { InputRefused::Closed };
+                self.acknowledge_write(write_id, Some(refused));
+            }
+            Writer::Control if self.exit.is_some() => {}
+            Writer::Control => self.record(EvidenceKind::StdinClosed, "the child had closed it"),
         }
     }
 
     fn acknowledge_write(&mut self, write_id: u64, refused: Option<InputRefused>) {
         let ack = InputAck { write_id, generation: self.desk.generation(), refused };
         self.desk.tell(FromRunner::InputAck(ack));
+    }
+}
+
+const fn closed_phrase(writer: Writer) -> &'static str {
+    match writer {
+        Writer::Launch => "after the initial input",
+        Writer::Recipient(_) => "asked for by the recipient",
+        Writer::Control => "asked for",
     }
 }
 
