@@ -6,7 +6,7 @@
 
 use crate::command::Failure;
 use crate::own_cgroup::{members, own_directory};
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8DirEntry, Utf8Path, Utf8PathBuf};
 use placement::{Attempt, AttemptId, Mechanism, Placement};
 use placement_identity::{Marker, MarkerScan, Presence, ProcessIdentity, Signal, scan_marker};
 use placement_testkit::TempRoot;
@@ -150,5 +150,7 @@ fn leaf(attempt: &Attempt) -> Option<Utf8PathBuf> {
     if attempt.mechanism != Some(Mechanism::Cgroup) {
         return None;
     }
-    Some(own_directory().ok()?.join(format!("placement-{}", key(attempt)?)))
+    let name = format!("placement-{}-", key(attempt)?);
+    let mut entries = own_directory().ok()?.read_dir_utf8().ok()?.flatten();
+    entries.find(|entry| entry.file_name().starts_with(&name)).map(Utf8DirEntry::into_path)
 }

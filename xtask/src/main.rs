@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("xtask: {failure}");
-            ExitCode::FAILURE
+            ExitCode::from(failure.exit_code())
         }
     }
 }

@@ -5,7 +5,7 @@ use placement::{AttemptId, Placement, StopMode};
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Exit code when signals end the host before there is an attempt: 128 + SIGINT.
+/// Exit code when a third signal ends the host before there is an attempt: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
 /// Takes the signals and turns them into stops of one attempt.
@@ -60,8 +60,10 @@ impl Signals {
 fn receive(target: &Mutex<Target>) {
     let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
     match &mut *target {
-        Target::Nothing { signals: 0 } => *target = Target::Nothing { signals: 1 },
-        // Whoever waits for the child to be made does not start it once this host is gone.
+        // Both are told to the attempt once there is one, so that it is cleaned up.
+        Target::Nothing { signals: signals @ (0 | 1) } => *signals += 1,
+        // A start that does not come to an end is left to its runner, which makes no child once
+        // this host is gone.
         Target::Nothing { .. } => std::process::exit(INTERRUPTED),
         Target::Attempt { host, attempt, signals } => {
             *signals = signals.saturating_add(1);

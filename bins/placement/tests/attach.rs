@@ -65,7 +65,7 @@ fn pieces_and_exit(data: &mut Data, of: u64, count: usize) -> Vec<Piece> {
 
 /// More output than a window admits, an exit, and something that keeps the runner.
 fn kept(world: &World) -> AttemptHandle {
-    world.launch(shell("seq 80000; sleep 600 & exit 3").leftovers(Leftovers::Keep))
+    world.launch(shell("seq 160000; sleep 600 & exit 3").leftovers(Leftovers::Keep))
 }
 
 #[track_caller]
@@ -126,6 +126,22 @@ fn an_acknowledgment_of_what_was_not_sent_or_of_another_attachment_has_no_effect
     }
     let (reply, _) = bind(&door, "second", 3);
     assert_eq!(reply.consumed_through, 2);
+}
+
+#[test]
+fn what_was_acknowledged_right_before_another_attachment_does_not_come_again() {
+    let world = world();
+    let attempt = kept(&world);
+    let door = world.door(attempt.id());
+    let (mut reply, mut data) = bind(&door, "recipient", 2);
+    for generation in 3..10 {
+        let pieces = pieces_and_exit(&mut data, generation - 1, 4);
+        assert_eq!(pieces[0].0, reply.consumed_through + 1);
+        data.acknowledge(pieces[0].0);
+        let before = reply.consumed_through;
+        (reply, data) = bind(&door, "recipient", generation);
+        assert_eq!(reply.consumed_through, before + 1);
+    }
 }
 
 #[test]
@@ -267,6 +283,19 @@ fn a_run_with_the_key_of_a_living_attempt_attaches() {
 }
 
 #[test]
+fn two_roots_may_have_attempts_of_one_key_at_once() {
+    let worlds = [world(), world()];
+    let script = "while [ ! -e go ]; do sleep 0.01; done; echo $(cat go)";
+    let attempts = worlds.each_ref().map(|world| world.launch(shell(script).key("k")));
+    assert_eq!(attempts[0].id(), attempts[1].id());
+    for (world, attempt) in worlds.iter().zip(attempts) {
+        std::fs::write(world.work().join("go"), world.work().as_str()).unwrap();
+        assert_eq!(world.text(&attempt).stdout, format!("{}\n", world.work()));
+        assert!(attempt.finish().unwrap().is_success());
+    }
+}
+
+#[test]
 fn an_ended_attempt_gives_what_nobody_read_and_gives_it_once() {
     let world = world();
     let program = world.program();
@@ -298,4 +327,26 @@ fn a_start_in_a_command_substitution_returns_while_the_child_runs() {
     assert_eq!(program.run(["stop", "--force", id.as_str()]).code, 0);
     assert_eq!(program.run(["cleanup", id.as_str()]).code, 0);
     world.assert_nothing_left(&id);
+}
+
+#[test]
+fn however_many_wait_a_stop_and_a_status_are_answered() {
+    let world = world();
+    let attempt = world.launch_shell("trap '' TERM; touch up; while :; do sleep 0.05; done");
+    world.wait_for_file("up");
+    let program = world.program();
+    // More than a runner holds connections for.
+    let waiting: Vec<_> =
+        (0..40).map(|_| program.start(["wait", attempt.id().as_str()], Stdio::null())).collect();
+    let door = world.door(attempt.id());
+    let silent: Vec<_> = (0..40).map(|_| door.control().unwrap()).collect();
+    let status = world.another_host().status(attempt.id()).unwrap();
+    assert!(status.runner.is_some(), "the runner did not answer: {status:?}");
+    let stopped = program.run(["stop", "--force", attempt.id().as_str()]);
+    assert_eq!((stopped.code, stopped.stderr.as_str()), (0, ""), "{stopped:?}");
+    for one in waiting {
+        assert_eq!(one.said().code, 128 + 9);
+    }
+    drop(silent);
+    world.assert_clean(&attempt.finish().unwrap());
 }

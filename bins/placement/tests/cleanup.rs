@@ -1,12 +1,12 @@
 //! Removing what an attempt leaves, and keeping it where nothing is proven.
 
 use placement::{
-    AttemptId, CleanupScope, CleanupState, Code, EvidenceKind, ExecutionState, Exit, Launch,
-    Leftovers, Timeouts,
+    AttemptId, CleanupScope, CleanupState, Code, EvidenceKind, ExecutionState, Exit, Leftovers,
+    Timeouts,
 };
 use placement_testkit::{TempRoot, is_root, wait_until};
 use placement_world::store::{Draft, Fields};
-use placement_world::{Known, PATIENCE, World, contained};
+use placement_world::{Known, PATIENCE, World, contained, shell};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -14,22 +14,12 @@ fn world() -> World {
     World::new(env!("CARGO_BIN_EXE_placement"))
 }
 
-fn shell(script: &str) -> Launch {
-    Launch::program("/bin/sh").args(["-c", script])
-}
-
 #[track_caller]
 fn await_exit(world: &World, id: &AttemptId) {
     wait_until(PATIENCE, "the recorded exit", || {
-        world.host().attempt(id).unwrap().execution_state == ExecutionState::Exited
+        let attempt = world.host().attempt(id).expect("the attempt is recorded");
+        attempt.execution_state == ExecutionState::Exited
     });
-}
-
-/// Returns the home of the only attempt in a world.
-#[track_caller]
-fn home_of(world: &World, id: &AttemptId) -> camino::Utf8PathBuf {
-    let key = world.host().attempt(id).unwrap().home_ref.expect("it has a home");
-    world.root().join("attempts").join(key).join("home")
 }
 
 #[test]
@@ -42,7 +32,7 @@ fn nothing_is_cleaned_before_the_start_or_while_the_child_runs() {
     stage.start(&id).unwrap();
     let refused = stage.service().cleanup(&id).unwrap_err();
     assert_eq!(refused.code, Code::Conflict, "{refused}");
-    assert!(home_of(&world, &id).is_dir());
+    assert!(world.home(&id).is_dir());
     assert!(!world.kinds(&id).contains(&"cleanup.refused"), "{}", world.told(&id));
     world.host().stop(&id, placement::StopMode::Forced).unwrap();
     await_exit(&world, &id);
@@ -70,7 +60,7 @@ fn a_missing_group_identity_refuses_and_says_so_twice() {
     assert_eq!((last.kind, &last.detail), (EvidenceKind::CleanupRefused, &refused.message));
     let attempt = stage.recorded(&id);
     assert_eq!(attempt.cleanup_state, CleanupState::Pending);
-    assert!(home_of(&world, &id).is_dir(), "everything is kept");
+    assert!(world.home(&id).is_dir(), "everything is kept");
     world.assert_verified(&id);
 }
 
@@ -79,13 +69,15 @@ fn what_stays_in_the_group_is_ended_before_the_home_goes() {
     let world = world();
     let quiet = "< /dev/null > /dev/null 2>&1";
     let script = format!(
-        "sleep 300 {quiet} & echo $! > one; sleep 300 {quiet} & echo $! > two; echo end; exit 0"
+        "sleep 300 {quiet} & echo $! > one; sleep 300 {quiet} & echo $! > two; echo end
+         while [ ! -e go ]; do sleep 0.01; done; exit 0"
     );
     let trees = world.mechanisms().into_iter().map(|mechanism| shell(&script).mechanism(mechanism));
     for launch in trees.chain([shell(&script).require(CleanupScope::ProcessGroup)]) {
         let attempt = world.launch(launch);
         let id = attempt.id().clone();
         let sleeps = ["one", "two"].map(|name| Known::named_in(world.work().join(name)));
+        std::fs::write(world.work().join("go"), "").unwrap();
         await_exit(&world, &id);
         // The runner is about to end them; the cleanup waits for that.
         world.host().cleanup(&id).unwrap();
@@ -95,7 +87,7 @@ fn what_stays_in_the_group_is_ended_before_the_home_goes() {
         let stopped = end.first(EvidenceKind::LeftoversStopped).map(|row| row.detail.as_str());
         assert_eq!(stopped, Some("2 processes, by SIGTERM"));
         world.assert_clean(&end);
-        for name in ["one", "two"] {
+        for name in ["one", "two", "go"] {
             std::fs::remove_file(world.work().join(name)).unwrap();
         }
     }
@@ -119,7 +111,7 @@ fn a_home_is_kept_while_something_kept_lives_and_goes_with_the_same_call_afterwa
         assert_eq!(kinds.last(), Some(&"cleanup.refused"), "{told}");
         assert!(!kinds.contains(&"leftovers.stopped"), "{told}");
         assert_eq!(world.host().attempt(&id).unwrap().cleanup_state, CleanupState::Pending);
-        assert!(home_of(&world, &id).is_dir() && member.is_running(), "{told}");
+        assert!(world.home(&id).is_dir() && member.is_running(), "{told}");
         member.kill();
         world.host().cleanup(&id).unwrap();
         world.assert_nothing_left(&id);
@@ -154,7 +146,7 @@ fn a_home_that_somebody_removed_already_is_no_error() {
     let attempt = world.launch_shell("exit 0");
     let id = attempt.id().clone();
     attempt.wait().unwrap();
-    std::fs::remove_dir(home_of(&world, &id)).unwrap();
+    std::fs::remove_dir(world.home(&id)).unwrap();
     world.assert_clean(&attempt.finish().unwrap());
 }
 
@@ -184,7 +176,7 @@ fn a_removal_that_fails_is_recorded_and_goes_on_with_a_later_call() {
     let attempt = world.launch_shell("mkdir ~/kept; : > ~/kept/file");
     let id = attempt.id().clone();
     attempt.wait().unwrap();
-    let home = home_of(&world, &id);
+    let home = world.home(&id);
     let directory = home.parent().unwrap();
     let mode = |mode| std::fs::set_permissions(directory, Permissions::from_mode(mode)).unwrap();
     mode(0o500);
@@ -205,7 +197,7 @@ fn a_home_is_kept_where_the_launch_asked_for_it() {
     let id = attempt.id().clone();
     let end = attempt.finish().unwrap();
     assert_eq!(end.attempt().cleanup_state, CleanupState::Complete);
-    let note = std::fs::read_to_string(home_of(&world, &id).join("note"));
+    let note = std::fs::read_to_string(world.home(&id).join("note"));
     assert_eq!(note.unwrap(), "note\n");
     assert!(world.temporary_left().is_empty());
     world.assert_verified(&id);

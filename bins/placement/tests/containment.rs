@@ -1,11 +1,11 @@
 //! Containment through the real runner: what a child starts ends with it and is proven gone.
 
 use placement::{
-    AttemptId, CleanupScope, CleanupState, EvidenceKind, ExecutionState, Exit, Launch, Leftovers,
+    AttemptId, CleanupScope, CleanupState, EvidenceKind, ExecutionState, Exit, Leftovers,
     Mechanism, Placement, StreamName, Timeouts,
 };
 use placement_testkit::wait_until;
-use placement_world::{Known, PATIENCE, Said, World, replace_in_store};
+use placement_world::{Known, PATIENCE, Said, World, replace_in_store, shell};
 use std::time::{Duration, Instant};
 
 /// What a whole run leaves behind, in order.
@@ -39,13 +39,9 @@ fn each_mechanism(test: impl Fn(&World, Mechanism)) {
     }
 }
 
-fn shell(script: &str) -> Launch {
-    Launch::program("/bin/sh").args(["-c", script])
-}
-
 #[track_caller]
 fn only_attempt(host: &Placement) -> AttemptId {
-    let listed = host.attempts().all().unwrap();
+    let listed = host.attempts().all().expect("the store is readable");
     assert!(listed.unreadable.is_empty(), "{listed:?}");
     let [attempt] = listed.attempts.as_slice() else { panic!("not one attempt: {listed:?}") };
     attempt.attempt_id.clone()
@@ -53,7 +49,7 @@ fn only_attempt(host: &Placement) -> AttemptId {
 
 #[track_caller]
 fn detail_of(world: &World, attempt: &AttemptId, kind: EvidenceKind) -> String {
-    let rows = world.host().evidence(attempt, 0, None).unwrap();
+    let rows = world.host().evidence(attempt, 0, None).expect("the evidence is readable");
     let row = rows.into_iter().find(|row| row.kind == kind);
     row.unwrap_or_else(|| panic!("no {kind}:\n{}", world.told(attempt))).detail
 }
@@ -184,23 +180,45 @@ fn what_ignores_the_request_to_end_is_killed_after_the_grace() {
     });
 }
 
+/// A member of a relay ignores SIGTERM, starts the next one and ends. The relay ends by itself when
+/// it is told to, so that it does not run for ever should a test fail.
+fn relay(start_next: &str) -> String {
+    format!(
+        "trap '' TERM\necho $$ >> relay\n[ -e enough ] && exit\n\
+         {start_next} sh ./member < /dev/null > /dev/null 2>&1 &\n"
+    )
+}
+
 #[test]
 fn a_relay_of_daemons_does_not_get_away() {
     each_mechanism(|world, mechanism| {
-        // Each member ignores SIGTERM, starts the next in a session of its own and ends.
-        let relay = "trap '' TERM\necho $$ >> relay\n[ -e enough ] && exit\n\
-                     setsid sh ./member < /dev/null > /dev/null 2>&1 &\n";
-        std::fs::write(world.work().join("member"), relay).unwrap();
+        std::fs::write(world.work().join("member"), relay("setsid")).unwrap();
         let script = "setsid sh ./member & while [ ! -s relay ]; do sleep 0.01; done; exit 0";
         let grace = Duration::from_millis(50);
         let attempt = world.launch(shell(script).mechanism(mechanism).grace(grace));
         let end = attempt.finish().unwrap();
-        // Should the relay have got away after all, it is not to run for ever.
         std::fs::write(world.work().join("enough"), "").unwrap();
         let told = world.told(&end.attempt().attempt_id);
         assert_eq!(end.attempt().cleanup_state, CleanupState::Complete, "{mechanism}:\n{told}");
         world.assert_clean(&end);
     });
+}
+
+#[test]
+fn a_relay_within_the_group_does_not_get_away() {
+    let world = world();
+    std::fs::write(world.work().join("member"), relay("")).unwrap();
+    let script = "sh ./member & while [ ! -s relay ]; do sleep 0.01; done; exit 0";
+    let launch = shell(script).require(CleanupScope::ProcessGroup);
+    let attempt = world.launch(launch.grace(Duration::from_millis(50)));
+    let end = attempt.finish().unwrap();
+    std::fs::write(world.work().join("enough"), "").unwrap();
+    assert!(
+        end.first(EvidenceKind::GroupGone).is_some(),
+        "{}",
+        world.told(&end.attempt().attempt_id)
+    );
+    world.assert_clean(&end);
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! What is concluded when a runner or a host is gone, and what is never concluded.
 
 use placement::{
-    AttemptId, CleanupState, Code, EvidenceKind, ExecutionState, Exit, ExitSource, Launch,
-    Mechanism, OnHostLoss, StopMode,
+    AttemptId, CleanupState, Code, EvidenceKind, ExecutionState, Exit, ExitSource, Mechanism,
+    OnHostLoss, StopMode,
 };
 use placement_testkit::wait_until;
 use placement_world::contract::LaunchRequest;
 use placement_world::identity::{ProcessIdentity, Signal, boot_id, machine_id};
 use placement_world::service::IfUncertain;
 use placement_world::store::Fields;
-use placement_world::{Known, PATIENCE, Stage, World, contained, leader_in};
+use placement_world::{Known, PATIENCE, Stage, World, contained, leader_in, shell};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
@@ -21,10 +21,6 @@ fn world() -> World {
     World::new(PROGRAM)
 }
 
-fn shell(script: &str) -> Launch {
-    Launch::program("/bin/sh").args(["-c", script])
-}
-
 /// The leader and the escapee of [`TREE`].
 #[track_caller]
 fn tree_in(world: &World) -> [Known; 2] {
@@ -34,7 +30,7 @@ fn tree_in(world: &World) -> [Known; 2] {
 #[track_caller]
 fn await_state(world: &World, id: &AttemptId, state: ExecutionState) {
     wait_until(PATIENCE, state.label(), || {
-        world.host().attempt(id).unwrap().execution_state == state
+        world.host().attempt(id).expect("the attempt is recorded").execution_state == state
     });
 }
 
@@ -50,7 +46,7 @@ fn started(world: &World, options: &[&str], script: &str) -> AttemptId {
 
 #[track_caller]
 fn last_detail(world: &World, id: &AttemptId, kind: EvidenceKind) -> String {
-    let rows = world.host().evidence(id, 0, None).unwrap();
+    let rows = world.host().evidence(id, 0, None).expect("the evidence is readable");
     let row = rows.into_iter().rfind(|row| row.kind == kind);
     row.unwrap_or_else(|| panic!("no {kind}:\n{}", world.told(id))).detail
 }
@@ -112,7 +108,7 @@ fn do_everything(stage: &Stage, id: &AttemptId) {
         for if_uncertain in [IfUncertain::Leave, IfUncertain::EndSurvivors] {
             // What it answers is another test's question.
             service.stop(id, mode, if_uncertain).ok();
-            service.reconcile(id).unwrap();
+            service.reconcile(id).expect("what is seen can be recorded");
             service.cleanup(id).ok();
         }
     }
@@ -319,6 +315,7 @@ fn a_group_whose_runner_was_lost_is_settled_by_its_absent_leader() {
     assert_eq!(refused.code(), Code::Conflict, "a member of the group lives");
     assert_eq!(world.homes_left().len(), 1);
     member.kill();
+    member.wait_reaped();
     let end = attempt.finish().unwrap();
     assert!(end.to_string().starts_with("exited, code unknown; "), "{end}");
     world.assert_clean(&end);
@@ -386,12 +383,13 @@ fn a_lost_subreaper_leaves_everything_uncertain_until_survivors_are_ended_by_for
     assert_eq!(run("wait").code, 120);
     assert_eq!(world.kinds(&id), kinds, "{}", world.told(&id));
     assert!(far.is_running(), "{}", world.told(&id));
-    assert_eq!(world.homes_left().len(), 2, "home and temporary directory: {}", world.told(&id));
+    assert_eq!(world.homes_left().len(), 1, "{}", world.told(&id));
+    assert_eq!(world.temporary_left().len(), 1, "{}", world.told(&id));
     let said = program.run(["stop", "--force", id.as_str()]);
     assert_eq!(said.code, 0, "{said:?}");
     far.wait_gone();
     // What a marker finds proves nothing of what it does not find.
-    assert_eq!(world.homes_left().len(), 2, "{}", world.told(&id));
+    assert_eq!(world.homes_left().len(), 1, "{}", world.told(&id));
     assert_eq!(run("cleanup").code, 125);
     world.assert_verified(&id);
 }
@@ -459,8 +457,8 @@ fn one_key_has_one_child_however_often_it_is_asked_for() {
         ids
     });
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
-    assert!(near.is_running(), "nobody took it for dead");
     let id = AttemptId::parse(&ids[0]).unwrap();
+    assert!(near.is_running(), "nobody took it for dead:\n{}", world.told(&id));
     let stopped = world.program().run(["stop", "--force", id.as_str()]);
     assert_eq!(stopped.code, 0, "{stopped:?}");
     world.host().cleanup(&id).unwrap();

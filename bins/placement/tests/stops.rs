@@ -8,7 +8,7 @@ use placement_testkit::{Random, wait_until};
 use placement_world::contract::Refusal;
 use placement_world::identity::Signal;
 use placement_world::service::{IfUncertain, Started, Waited};
-use placement_world::{Known, PATIENCE, Stage, World, contained};
+use placement_world::{Known, PATIENCE, Stage, World, contained, shell};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,6 @@ const DEAF: &str = "trap '' TERM; echo up > up; while :; do sleep 0.02; done";
 
 fn world() -> World {
     World::new(PROGRAM)
-}
-
-fn shell(script: &str) -> Launch {
-    Launch::program("/bin/sh").args(["-c", script])
 }
 
 /// Returns a launch for each way of cleaning up that works here.
@@ -51,7 +47,8 @@ fn pass(time: Duration) {
 #[track_caller]
 fn assert_ends_clean(world: &World, stage: &Stage, id: &AttemptId) {
     let service = stage.service();
-    let waited = service.wait_ended(id, Some(Instant::now() + PATIENCE)).unwrap();
+    let waited = service.wait_ended(id, Some(Instant::now() + PATIENCE));
+    let waited = waited.expect("the attempt is recorded");
     assert_eq!(waited, Waited::Ended, "{}", world.told(id));
     let attempt = service.cleanup(id);
     let attempt = attempt.unwrap_or_else(|refusal| panic!("{refusal}\n{}", world.told(id)));
@@ -104,7 +101,7 @@ fn a_forced_stop_kills_the_grandchild_too() {
     // The last one requires the direct process only.
     launches.pop();
     for launch in launches {
-        let attempt = world.launch(launch.grace(Duration::from_secs(60)));
+        let attempt = world.launch(launch.grace(Duration::from_mins(1)));
         let id = attempt.id().clone();
         let near = Known::named_in(world.work().join("near"));
         attempt.stop_forced().unwrap();

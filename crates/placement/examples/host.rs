@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let host = Placement::open(&root)?;
     let launch = Launch::program(program).args(arguments).write(".").on_host_loss(rule);
-    let attempt = host.launch(launch.key("the only one"))?;
+    let key = format!("the one of {}", std::env::current_dir()?.display());
+    let attempt = host.launch(launch.key(key))?;
     let mut output = attempt.output();
     for _ in 0..chunks {
         let Some(chunk) = output.next() else { break };

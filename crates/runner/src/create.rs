@@ -66,7 +66,8 @@ impl Runner {
     pub(crate) fn create_child(&mut self, ready: &Ready) -> Result<Created, NotStarted> {
         let by = self.start_by();
         let site = self.site()?;
-        let leaf_name = format!("placement-{}", self.attempt_dir.key());
+        // Another root may have an attempt of the same name; a runner is on the machine once.
+        let leaf_name = format!("placement-{}-{}", self.attempt_dir.key(), std::process::id());
         let leaf_path = match &site {
             Some(site) => Some(site.leaf_path(&leaf_name).map_err(|_| no_containment())?),
             None => None,

@@ -177,6 +177,7 @@ impl Runner {
             self.note_spool(Err(failed));
         }
         self.desk.flush_data();
+        self.hear_last_words();
     }
 
     /// Records a failed spool once, until it works again.
@@ -267,12 +268,26 @@ impl Runner {
                     self.answer_control(peer, request, brought);
                 }
                 Ask::DataOpened => self.data_opened(),
-                Ask::Data(FromRecipient::Ack { generation, through }) => {
-                    let outcome = self.output.acknowledge(generation, through);
-                    self.note_spool(outcome);
-                }
-                Ask::Data(FromRecipient::Input(input)) => self.take_input(input),
+                Ask::Data(message) => self.hear(message),
             }
+        }
+        self.hear_last_words();
+    }
+
+    fn hear(&mut self, message: FromRecipient) {
+        match message {
+            FromRecipient::Ack { generation, through } => {
+                let outcome = self.output.acknowledge(generation, through);
+                self.note_spool(outcome);
+            }
+            FromRecipient::Input(input) => self.take_input(input),
+        }
+    }
+
+    /// Takes what had come over data links that were closed since.
+    fn hear_last_words(&mut self) {
+        for message in self.desk.take_last_words() {
+            self.hear(message);
         }
     }
 
@@ -301,6 +316,9 @@ impl Runner {
             (Brought::Nothing | Brought::ThePeer(_), _) => None,
         };
         if refused.is_none() {
+            // While its attachment is still the current one.
+            self.desk.drop_data();
+            self.hear_last_words();
             self.desk.bind_recipient(attach.generation, attach.recipient);
             let outcome = self.output.reattach(attach.generation);
             self.note_spool(outcome);
@@ -321,6 +339,7 @@ impl Runner {
     }
 
     fn data_opened(&mut self) {
+        self.hear_last_words();
         let outcome = self.output.rewind();
         self.note_spool(outcome);
         self.tell_exit();
@@ -352,10 +371,12 @@ impl Runner {
     pub(crate) fn host_lost(&mut self) {
         self.host = None;
         let rule = self.request.supervision.on_host_loss;
-        // Until there is a child, what the launch needs comes from its host.
-        let stops = rule == OnHostLoss::Stop || self.state == ExecutionState::Starting;
+        // Until there is a child, what the launch needs comes from its host. The state does not tell:
+        // it is starting until the start is committed, and the program runs by then.
+        let stops = rule == OnHostLoss::Stop || self.tree.is_none();
         self.record(EvidenceKind::HostLost, if stops { "stopping" } else { "kept running" });
         self.desk.drop_data();
+        self.hear_last_words();
         if stops {
             let grace = self.request.timeouts.stop_grace();
             self.request_stop(StopMode::Cooperative, grace, StopCause::HostLost);

@@ -5,7 +5,9 @@ use crate::runner::{Pipes, Runner};
 use crate::scribe::Entry;
 use crate::stop::StopStep;
 use placement_contract::limits::DRAIN_IDLE_MS;
-use placement_contract::{CleanupScope, EvidenceKind, ExecutionState, Leftovers, StreamName};
+use placement_contract::{
+    CleanupScope, EvidenceKind, ExecutionState, Leftovers, Mechanism, StreamName,
+};
 use placement_identity::Signal;
 use placement_process::{Tree, TreeState};
 use placement_store::Draft;
@@ -155,10 +157,8 @@ impl Runner {
     }
 
     fn end_leftovers(&mut self, mut ending: Ending, now: Instant) -> Phase {
-        let tree = self.tree.as_ref().expect("made before the supervision");
-        tree.reap_orphans().ok();
-        let state = tree.state();
-        if state == TreeState::Empty || now >= ending.give_up_at {
+        if self.is_nothing_left() || now >= ending.give_up_at {
+            self.kill_what_was_missed();
             if ending.members > 0 {
                 let how = if ending.killed { "SIGKILL" } else { "SIGTERM" };
                 let noun = if ending.members == 1 { "process" } else { "processes" };
@@ -168,6 +168,7 @@ impl Runner {
             return self.begin_closing(now);
         }
         if now >= ending.kill_at || self.stop.is_killed() {
+            let tree = self.tree.as_ref().expect("made before the supervision");
             // Repeated until nothing is left: what forks can escape a round.
             match tree.kill() {
                 Ok(signalled) if ending.members > 0 => {
@@ -185,9 +186,36 @@ impl Runner {
         if !self.keeps_leftovers() {
             return self.begin_ending(now);
         }
+        if self.is_nothing_left() { self.begin_closing(now) } else { Phase::Keeping }
+    }
+
+    /// Where only a group is cleaned: a member that forks and ends can escape every look at the
+    /// process table, and no signal to the group; its ended leader holds the number until it is
+    /// reaped.
+    fn kill_what_was_missed(&mut self) {
         let tree = self.tree.as_ref().expect("made before the supervision");
+        if tree.mechanism().is_none() {
+            // An empty group takes no signal; that is what is wanted.
+            tree.leader().signal_group(Signal::Kill).ok();
+        }
+    }
+
+    /// Says whether nothing of the tree is left, now that its leader has ended.
+    fn is_nothing_left(&mut self) -> bool {
+        let tree = self.tree.as_mut().expect("made before the supervision");
         tree.reap_orphans().ok();
-        if tree.state() == TreeState::Empty { self.begin_closing(now) } else { Phase::Keeping }
+        if tree.state() != TreeState::Empty {
+            return false;
+        }
+        match tree.mechanism() {
+            // A look at the lists of children misses who forks and ends meanwhile. With the leader
+            // reaped the kernel answers for all; members are found as descendants, so its number is
+            // not needed any more.
+            Some(Mechanism::Subreaper) => {
+                tree.reap_leader().is_ok() && tree.state() == TreeState::Empty
+            }
+            Some(Mechanism::Cgroup | Mechanism::PidNamespace) | None => true,
+        }
     }
 
     fn begin_closing(&mut self, now: Instant) -> Phase {

@@ -47,7 +47,8 @@ impl Service {
         if_uncertain: IfUncertain,
     ) -> Result<Attempt, Refusal> {
         for _ in 0..ROUNDS_MAX {
-            let row = self.row(attempt_id)?;
+            // Not behind a writer of this process: a runner is asked although the store stalls.
+            let row = self.look(attempt_id)?;
             let done = match row.state.execution {
                 ExecutionState::Intended => self.stop_before_start(&row)?,
                 ExecutionState::Starting | ExecutionState::Running | ExecutionState::Stopping => {
@@ -63,7 +64,7 @@ impl Service {
                 return Ok(row.attempt());
             }
         }
-        Ok(self.row(attempt_id)?.attempt())
+        Ok(self.look(attempt_id)?.attempt())
     }
 
     fn stop_before_start(&self, row: &Row) -> Result<Option<Row>, Refusal> {

@@ -110,6 +110,7 @@ impl World {
     ///
     /// # Panics
     /// When nothing can be measured, or not even the subreaper works.
+    #[expect(clippy::print_stdout, reason = "a test says what it does not cover here")]
     #[track_caller]
     pub fn mechanisms(&self) -> Vec<Mechanism> {
         let measured = self.host.capabilities().expect("the machine can be measured").report;
@@ -276,7 +277,18 @@ impl World {
 
     /// Looks for processes that carry an attempt's marker.
     pub fn survivors(&self, attempt: &AttemptId) -> Survivors {
-        facts::survivors(attempt)
+        survivors(attempt)
+    }
+
+    /// Returns where the home of an attempt is, or was.
+    ///
+    /// # Panics
+    /// When the attempt names none.
+    #[track_caller]
+    pub fn home(&self, attempt: &AttemptId) -> Utf8PathBuf {
+        let recorded = self.host.attempt(attempt).expect("the attempt is recorded");
+        let key = recorded.home_ref.as_deref().and_then(|home| home.strip_prefix("home:"));
+        self.root().join("attempts").join(key.expect("it names a home")).join("home")
     }
 
     /// Returns the homes that are left below the root.

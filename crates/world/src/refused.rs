@@ -123,8 +123,7 @@ impl Program {
         }
         assert_eq!(self.temporary_left(), Vec::<Utf8PathBuf>::new());
         if let CgroupLeaves::Left(leaves) = facts::cgroup_leaves_left() {
-            let is_ours =
-                |leaf: &&Utf8PathBuf| known.iter().any(|key| leaf.as_str().ends_with(key));
+            let is_ours = |leaf: &&Utf8PathBuf| known.iter().any(|key| leaf.as_str().contains(key));
             assert_eq!(leaves.iter().find(is_ours), None, "a leaf is left");
         }
     }
