@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
     }
     let replayed = attempt.is_replay();
     if replayed {
-        say(&format!("replayed: following the recorded attempt {}", attempt.id()));
+        say(&launching::replayed(&attempt)?);
     }
     let all = follow::Ended::TellsAll;
     let end = follow::to_end(&host, attempt, all, source, &signals, style)?;
