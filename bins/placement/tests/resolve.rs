@@ -16,7 +16,7 @@ fn uncertain() -> (World, AttemptId, Known) {
     let [near, far] = ["near", "far"].map(|name| Known::named_in(world.work().join(name)));
     Known::of(world.runner_pid(&id)).kill();
     near.wait_gone();
-    let settled = world.host().reconcile(&id).unwrap();
+    let settled = world.host().reconcile(&id).expect("it can be looked at");
     assert_eq!(settled.execution_state, ExecutionState::Uncertain, "{}", world.told(&id));
     (world, id, far)
 }
