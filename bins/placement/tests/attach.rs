@@ -17,13 +17,14 @@ fn world() -> World {
 }
 
 fn attach(recipient: &str, generation: u64, adopt: bool) -> ControlCall {
-    let recipient = RecipientId::parse(recipient).unwrap();
+    let recipient = RecipientId::parse(recipient).expect("a recipient of a test is an id");
     ControlCall::Attach(Attach { recipient, generation: Generation::new(generation), adopt })
 }
 
 #[track_caller]
 fn answer_to(door: &Door, call: ControlCall, brings: Option<File>) -> AttachReply {
-    let answer = door.control().unwrap().ask(call, brings.map(Into::into));
+    let mut control = door.control().expect("the token is right");
+    let answer = control.ask(call, brings.map(Into::into));
     let Some(ControlAnswer::Attach(reply)) = answer else { panic!("{answer:?}") };
     reply
 }
@@ -32,7 +33,7 @@ fn answer_to(door: &Door, call: ControlCall, brings: Option<File>) -> AttachRepl
 fn bind(door: &Door, recipient: &str, generation: u64) -> (AttachReply, Data) {
     let reply = answer_to(door, attach(recipient, generation, false), None);
     assert!(reply.fenced, "{reply:?}");
-    (reply, door.data(recipient, generation).unwrap())
+    (reply, door.data(recipient, generation).expect("it is bound"))
 }
 
 /// A piece of output without its attachment.
@@ -43,7 +44,7 @@ type Piece = (u64, StreamName, u64, Vec<u8>);
 fn pieces_and_exit(data: &mut Data, of: u64, count: usize) -> Vec<Piece> {
     let (mut pieces, mut exits) = (Vec::new(), 0);
     while pieces.len() < count || exits == 0 {
-        let generation = match data.next().expect("the link stays open") {
+        let generation = match data.receive().expect("the link stays open") {
             FromRunner::Chunk(chunk) => {
                 pieces.push((chunk.sequence, chunk.stream, chunk.offset, chunk.bytes));
                 chunk.generation
@@ -70,23 +71,22 @@ fn kept(world: &World) -> AttemptHandle {
 
 #[track_caller]
 fn wait_for_generation(world: &World, id: &AttemptId, generation: u64) {
-    wait_until(PATIENCE, "the attachment", || {
-        let runner = world.host().status(id).unwrap().runner;
-        runner.is_some_and(|runner| runner.generation == Generation::new(generation))
-    });
+    let generation = Generation::new(generation);
+    world.wait_for_runner(id, "the attachment", |runner| runner.generation == generation);
 }
 
+/// Waits until somebody has acknowledged the first of the two parts.
 #[track_caller]
 fn wait_until_read(world: &World, id: &AttemptId) {
-    wait_until(PATIENCE, "the acknowledgment", || {
-        let runner = world.host().status(id).unwrap().runner;
-        runner.is_some_and(|runner| runner.unacknowledged_bytes == 0)
-    });
+    world.wait_for_file("said");
+    // What was said is in the pipe; after this answer it is read.
+    world.runner(id);
+    world.wait_for_runner(id, "the acknowledgment", |runner| runner.unacknowledged_bytes == 0);
 }
 
 /// Says one thing, waits for the file `go`, says another and exits with 6.
 const TWO_PARTS: &str =
-    "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 6";
+    "echo one; touch said; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 6";
 
 #[test]
 fn a_new_attachment_gets_again_what_was_not_acknowledged_and_the_exit() {
@@ -98,13 +98,13 @@ fn a_new_attachment_gets_again_what_was_not_acknowledged_and_the_exit() {
     let mut seen = pieces_and_exit(&mut first, 2, 4);
     first.acknowledge(1);
     // The room of the first chunk is used again once its acknowledgment was heard.
-    let Some(FromRunner::Chunk(fifth)) = first.next() else { panic!("one more chunk comes") };
+    let Some(FromRunner::Chunk(fifth)) = first.receive() else { panic!("one more chunk comes") };
     seen.push((fifth.sequence, fifth.stream, fifth.offset, fifth.bytes));
     assert_eq!(seen.iter().map(|piece| piece.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
 
     let (reply, mut second) = bind(&door, "second", 3);
     assert_eq!(reply.consumed_through, 1);
-    assert_eq!(first.next(), None, "the former recipient gets nothing more");
+    assert_eq!(first.receive(), None, "the former recipient gets nothing more");
     let again = pieces_and_exit(&mut second, 3, 4);
     assert_eq!(again, seen[1..]);
 }
@@ -121,7 +121,9 @@ fn an_acknowledgment_of_what_was_not_sent_or_of_another_attachment_has_no_effect
     first.acknowledge(2);
     // Two were acknowledged, so two more come; what was sent before them was heard before them.
     for sequence in [5, 6] {
-        let Some(FromRunner::Chunk(chunk)) = first.next() else { panic!("one more chunk comes") };
+        let Some(FromRunner::Chunk(chunk)) = first.receive() else {
+            panic!("one more chunk comes")
+        };
         assert_eq!(chunk.sequence, sequence);
     }
     let (reply, _) = bind(&door, "second", 3);
@@ -168,7 +170,7 @@ fn whoever_has_no_token_gets_no_answer_and_has_no_effect() {
     for call in [ControlCall::Status, ControlCall::Stop(forced), attach("stranger", 2, false)] {
         assert_eq!(door.control_without_a_hello().ask(call, None), None);
     }
-    let runner = world.host().status(attempt.id()).unwrap().runner.unwrap();
+    let runner = world.runner(attempt.id());
     assert_eq!(runner.execution, ExecutionState::Running);
     assert_eq!(runner.generation, before.attachment_generation);
     assert_eq!(attempt.attempt().unwrap(), before);
@@ -189,7 +191,7 @@ fn an_attachment_that_is_not_newer_is_refused_and_the_former_one_stands() {
     std::fs::write(world.work().join("go"), "").unwrap();
     let mut output = Vec::new();
     while output != b"one\ntwo\n" {
-        if let FromRunner::Chunk(chunk) = bound.next().expect("the link stays open")
+        if let FromRunner::Chunk(chunk) = bound.receive().expect("the link stays open")
             && chunk.stream == StreamName::Stdout
         {
             output.extend(chunk.bytes);
@@ -208,7 +210,7 @@ fn a_host_that_cannot_be_monitored_is_refused_and_the_former_attachment_stands()
     let other = File::open("/dev/null").unwrap();
     let reply = answer_to(&door, attach("host", 3, true), Some(other));
     assert_eq!((reply.fenced, reply.refused), (false, Some(AttachRefused::NotMonitorable)));
-    let runner = world.host().status(attempt.id()).unwrap().runner.unwrap();
+    let runner = world.runner(attempt.id());
     assert_eq!(
         (runner.generation, runner.execution),
         (Generation::new(2), ExecutionState::Running)
@@ -266,10 +268,7 @@ fn a_run_with_the_key_of_a_living_attempt_attaches() {
     });
     let id = world.host().attempts().live().unwrap().attempts[0].attempt_id.clone();
     wait_for_generation(&world, &id, 1);
-    wait_until(PATIENCE, "the acknowledgment", || {
-        let runner = world.host().status(&id).unwrap().runner.unwrap();
-        runner.execution == ExecutionState::Running && runner.unacknowledged_bytes == 0
-    });
+    wait_until_read(&world, &id);
     let second = program.start(arguments, Stdio::null());
     wait_for_generation(&world, &id, 2);
     std::fs::write(world.work().join("go"), "").unwrap();
@@ -285,12 +284,12 @@ fn a_run_with_the_key_of_a_living_attempt_attaches() {
 #[test]
 fn two_roots_may_have_attempts_of_one_key_at_once() {
     let worlds = [world(), world()];
-    let script = "while [ ! -e go ]; do sleep 0.01; done; echo $(cat go)";
+    let script = "while [ ! -s go ]; do sleep 0.01; done; cat go";
     let attempts = worlds.each_ref().map(|world| world.launch(shell(script).key("k")));
     assert_eq!(attempts[0].id(), attempts[1].id());
     for (world, attempt) in worlds.iter().zip(attempts) {
         std::fs::write(world.work().join("go"), world.work().as_str()).unwrap();
-        assert_eq!(world.text(&attempt).stdout, format!("{}\n", world.work()));
+        assert_eq!(world.text(&attempt).stdout, world.work().as_str());
         assert!(attempt.finish().unwrap().is_success());
     }
 }

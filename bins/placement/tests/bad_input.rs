@@ -35,8 +35,9 @@ fn json_of(program: &Program, owner: &str, arguments: &[&str]) -> Said {
 
 /// Writes an executable file to the working directory.
 fn executable(program: &Program, name: &str, content: &[u8]) {
-    fs::write(program.work().join(name), content).unwrap();
-    fs::set_permissions(program.work().join(name), Permissions::from_mode(0o755)).unwrap();
+    let path = program.work().join(name);
+    fs::write(&path, content).expect("the working directory is writable");
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("the file is this user's");
 }
 
 #[test]
@@ -68,6 +69,15 @@ fn too_many_variables_are_invalid() {
     let pairs: Vec<String> = (0..65).map(|number| format!("--env=A{number}=x")).collect();
     let options: Vec<&str> = pairs.iter().map(String::as_str).collect();
     assert_invalid(&program(), &options, "launch.environment: must have at most 64 items");
+}
+
+#[test]
+fn an_environment_of_the_caller_that_is_out_of_bounds_is_no_obstacle() {
+    let program = program();
+    let mut command = program.command(["run", "--", "/bin/sh", "-c", "echo ${LANG-unset} $TZ"]);
+    let command = command.env("LANG", "x".repeat(100_000)).env("TZ", "UTC");
+    let said = Running::start(command.stdin(Stdio::null())).said();
+    assert_eq!((said.code, said.stdout.as_str()), (0, "unset UTC\n"), "{said:?}");
 }
 
 #[test]
@@ -136,7 +146,8 @@ fn ids_out_of_bounds_are_invalid() {
 fn a_key_may_hold_spaces_and_slashes() {
     let program = program();
     for key in ["a b", "../x", "ticket 4711 / 한글"] {
-        let said = program.run(["run", "--key", key, "--", "true"]);
+        let key = format!("{key} {}", program.root());
+        let said = program.run(["run", "--key", &key, "--", "true"]);
         assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{key}");
     }
     program.assert_nothing_is_left();

@@ -73,7 +73,7 @@ fn writer(door: &Door) -> Data {
 #[track_caller]
 fn answer(data: &mut Data) -> (u64, Option<InputRefused>) {
     loop {
-        if let FromRunner::InputAck(ack) = data.next().expect("the link stays open") {
+        if let FromRunner::InputAck(ack) = data.receive().expect("the link stays open") {
             return (ack.write_id, ack.refused);
         }
     }

@@ -1,9 +1,8 @@
 //! Looking on: the transcript while an attempt lives and after its end.
 
 use camino::Utf8Path;
-use placement::{AttemptId, OnHostLoss, Placement};
-use placement_testkit::wait_until;
-use placement_world::{PATIENCE, Program, Running, Said, World, shell};
+use placement::{AttemptId, OnHostLoss};
+use placement_world::{Program, Running, Said, World, shell};
 use std::process::Stdio;
 
 /// Says one thing, waits for the file `go`, says another and exits with 6.
@@ -22,11 +21,8 @@ fn start(program: &Program, script: &str) -> AttemptId {
 
 /// Waits until the log has everything that the child has said so far.
 #[track_caller]
-fn wait_for_output(host: &Placement, id: &AttemptId, bytes: u64) {
-    wait_until(PATIENCE, "the output", || {
-        let runner = host.status(id).unwrap().runner;
-        runner.is_some_and(|runner| runner.unacknowledged_bytes == bytes)
-    });
+fn wait_for_output(world: &World, id: &AttemptId, bytes: u64) {
+    world.wait_for_runner(id, "the output", |runner| runner.unacknowledged_bytes == bytes);
 }
 
 /// Reads how many bytes the program said are no longer kept, over all its notices.
@@ -41,12 +37,12 @@ fn gone(said: &Said) -> usize {
 
 fn files_below(directory: &Utf8Path) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    for entry in directory.read_dir_utf8().unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_dir() {
-            found.extend(files_below(entry.path()));
-        } else if entry.file_type().unwrap().is_file() {
-            found.push(std::fs::read(entry.path()).unwrap());
+    for entry in directory.read_dir_utf8().expect("it can be listed") {
+        let path = entry.expect("it can be listed").into_path();
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else if path.is_file() {
+            found.push(std::fs::read(path).expect("it can be read"));
         }
     }
     found
@@ -57,7 +53,7 @@ fn logs_of_a_living_attempt_are_what_it_has_said_so_far() {
     let world = world();
     let program = world.program();
     let id = start(&program, TWO_PARTS);
-    wait_for_output(world.host(), &id, 4);
+    wait_for_output(&world, &id, 4);
     let said = program.run(["logs", id.as_str()]);
     assert_eq!(said, Said { code: 0, stdout: "one\n".into(), stderr: String::new() });
     std::fs::write(world.work().join("go"), "").unwrap();
@@ -81,7 +77,7 @@ fn whoever_follows_sees_everything_to_the_end_and_takes_nothing() {
     .into_iter()
     .map(|arguments| program.start(arguments.iter().copied(), Stdio::null()))
     .collect();
-    wait_for_output(world.host(), &id, 4);
+    wait_for_output(&world, &id, 4);
     let before = world.host().attempt(&id).unwrap();
     std::fs::write(world.work().join("go"), "").unwrap();
     let said: Vec<Said> = followers.into_iter().map(Running::said).collect();

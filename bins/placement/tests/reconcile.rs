@@ -4,7 +4,7 @@ use placement::{
     AttemptId, CleanupState, Code, EvidenceKind, ExecutionState, Exit, ExitSource, Mechanism,
     OnHostLoss, StopMode,
 };
-use placement_testkit::wait_until;
+use placement_testkit::{Random, wait_until};
 use placement_world::contract::LaunchRequest;
 use placement_world::identity::{ProcessIdentity, Signal, boot_id, machine_id};
 use placement_world::service::IfUncertain;
@@ -12,6 +12,7 @@ use placement_world::store::Fields;
 use placement_world::{Known, PATIENCE, Stage, World, contained, leader_in, shell};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_placement");
 /// A child in whose tree one process has a session of its own; both say who they are.
@@ -289,8 +290,12 @@ fn a_living_runner_is_believed_whatever_is_recorded_of_its_child() {
         for _ in 0..2 {
             let attempt = stage.service().reconcile(&id).unwrap();
             assert_eq!(attempt.execution_state, ExecutionState::Running, "{}", world.told(&id));
-            assert!(attempt.last_observed_at.is_some(), "the look is noted");
         }
+        // What contradicts itself is said, and said once.
+        let kinds = world.kinds(&id);
+        let supervised = kinds.iter().filter(|kind| **kind == "reconcile.supervised");
+        assert_eq!(supervised.count(), usize::from(child.is_none()), "{}", world.told(&id));
+        assert!(stage.recorded(&id).last_observed_at.is_some(), "the look is noted");
         assert_eq!(stage.service().cleanup(&id).unwrap_err().code, Code::Conflict);
         assert!(runner.known.is_running());
     }
@@ -395,6 +400,79 @@ fn a_lost_subreaper_leaves_everything_uncertain_until_survivors_are_ended_by_for
 }
 
 #[test]
+fn what_a_lost_runner_left_of_an_exited_attempt_is_ended_by_force_alone() {
+    let world = world();
+    let script = "setsid sh -c 'echo $$ > far; exec sleep 300' < /dev/null > /dev/null 2>&1 &
+        while [ ! -s far ]; do sleep 0.01; done; exit 3";
+    let mut scopes = vec![("--mechanism", "subreaper"), ("--require", "process_group")];
+    if world.mechanisms().contains(&Mechanism::Cgroup) {
+        scopes.push(("--mechanism", "cgroup"));
+    }
+    for (option, value) in scopes {
+        let id = started(&world, &[option, value, "--leftovers", "keep"], script);
+        let far = Known::named_in(world.work().join("far"));
+        await_state(&world, &id, ExecutionState::Exited);
+        if value == "process_group" {
+            // The escapee is none of the group, and so its runner need not stay for it.
+            wait_until(PATIENCE, "the end of the runner", || {
+                world.kinds(&id).contains(&"runner.finished")
+            });
+        } else {
+            Known::of(world.runner_pid(&id)).kill();
+        }
+        let program = world.program();
+        assert_eq!(program.run(["reconcile", id.as_str()]).code, 0);
+        // A leaf can be ended and proven empty by anybody.
+        assert_eq!(far.is_running(), value != "cgroup", "{}", world.told(&id));
+        assert_eq!(program.run(["stop", id.as_str()]).code, 0);
+        assert_eq!(far.is_running(), value != "cgroup", "{}", world.told(&id));
+        let said = program.run(["stop", "--force", id.as_str()]);
+        assert_eq!(said.code, 0, "{said:?}");
+        let settled = world.host().attempt(&id).unwrap();
+        assert_eq!(settled.exit, Some(Exit::Code { code: 3 }), "{}", world.told(&id));
+        if value == "process_group" {
+            assert!(far.is_running(), "it was reported and let go: {}", world.told(&id));
+            far.kill();
+        }
+        far.wait_gone();
+        let cleaned = program.run(["cleanup", id.as_str()]).code;
+        assert_eq!(cleaned, if value == "subreaper" { 125 } else { 0 }, "{}", world.told(&id));
+        world.assert_verified(&id);
+        std::fs::remove_file(world.work().join("far")).unwrap();
+    }
+}
+
+#[test]
+fn many_reconciles_at_once_are_one() {
+    let world = world();
+    for mechanism in world.mechanisms() {
+        let id = started(&world, &["--mechanism", mechanism.label()], TREE);
+        let [near, far] = tree_in(&world);
+        let hosts: Vec<_> = (0..4).map(|_| world.another_host()).collect();
+        Known::of(world.runner_pid(&id)).kill();
+        near.wait_gone();
+        std::thread::scope(|scope| {
+            for host in &hosts {
+                scope.spawn(|| host.reconcile(&id).unwrap());
+            }
+        });
+        let kinds = world.kinds(&id);
+        let expected: &[_] = match mechanism {
+            Mechanism::Cgroup => &["reconcile.absent", "tree.gone"],
+            Mechanism::Subreaper | Mechanism::PidNamespace => &["reconcile.unobserved"],
+        };
+        assert!(kinds.ends_with(expected), "{}", world.told(&id));
+        for kind in expected {
+            assert_eq!(kinds.iter().filter(|seen| *seen == kind).count(), 1, "{kind}");
+        }
+        far.kill();
+        for name in ["near", "far"] {
+            std::fs::remove_file(world.work().join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
 fn nothing_lives_after_the_host_of_a_run_was_killed() {
     for mechanism in world().mechanisms() {
         let world = world();
@@ -471,6 +549,50 @@ fn one_key_has_one_child_however_often_it_is_asked_for() {
     let evidence = world.host().evidence(&id, 0, None).unwrap();
     assert_eq!(leader_in(&evidence), Some(near.pid()));
     world.assert_nothing_left(&id);
+}
+
+#[test]
+fn a_host_killed_at_any_moment_of_its_start_leaves_at_most_one_child() {
+    let world = world();
+    let mut random = Random::seeded(7);
+    let mut ran = 0;
+    for round in 0..12 {
+        let key = format!("k-{round}");
+        let script = format!("echo $$ >> pids-{round}; exec sleep 300");
+        let launch = ["--key", &key, "--on-host-loss", "keep", "--", "/bin/sh", "-c", &script];
+        let with = |command| [command].into_iter().chain(launch).collect::<Vec<_>>();
+        let mut host = world.program().start(with("run"), Stdio::null());
+        let before = Instant::now();
+        let delay = Duration::from_micros(random.below(120_000));
+        while before.elapsed() < delay {
+            std::thread::yield_now();
+        }
+        host.process().kill().unwrap();
+        host.process().wait().unwrap();
+        // Started again where it never was; followed where it runs; reported where it ended.
+        let again = world.program().run(with("start"));
+        let listed = world.host().attempts().all().unwrap().attempts;
+        assert_eq!(listed.len(), round + 1, "{again:?}");
+        let attempt = listed.iter().max_by_key(|attempt| attempt.created_at.unix_ms()).unwrap();
+        let id = attempt.attempt_id.clone();
+        world.host().stop(&id, StopMode::Forced).unwrap();
+        world.host().wait(&id, None).unwrap();
+        world.host().cleanup(&id).unwrap();
+        let pids = std::fs::read_to_string(world.work().join(format!("pids-{round}")));
+        let children = pids.unwrap_or_default().lines().count();
+        assert!(children <= 1, "{children} children:\n{}", world.told(&id));
+        let kinds = world.kinds(&id);
+        let told = world.told(&id);
+        assert!(children == 0 || kinds.contains(&"child.started"), "{told}");
+        if kinds.contains(&"child.started") {
+            let rows = world.host().evidence(&id, 0, None).unwrap();
+            let lost = rows.iter().filter(|row| row.kind == EvidenceKind::HostLost);
+            assert!(lost.map(|row| &row.detail).all(|detail| detail == "kept running"), "{told}");
+        }
+        ran += children;
+        world.assert_nothing_left(&id);
+    }
+    assert!(ran > 0, "some hosts lived long enough");
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! Making processes: many of them, none twice, and none where there is no room.
 
-use placement::{CleanupScope, CleanupState, Code, ExecutionState, Exit, Mechanism, StopMode};
-use placement_testkit::{Random, wait_until};
-use placement_world::{Known, PATIENCE, World, contained, leader_in, shell, zombies_of};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use placement::{
+    CleanupScope, CleanupState, Code, ExecutionState, Exit, ExitSource, Mechanism, StopMode,
+};
+use placement_testkit::{Random, demoted, is_root, wait_until};
+use placement_world::{Known, PATIENCE, Program, World, contained, leader_in, shell, zombies_of};
+use std::os::unix::fs::MetadataExt as _;
+use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
@@ -45,7 +50,7 @@ fn three_hundred_attempts_leave_neither_zombies_nor_descriptors_nor_threads() {
         std::thread::scope(|scope| {
             for thread in 0..5 {
                 scope.spawn(move || {
-                    (0..10).for_each(|each| launch(fifty * 50 + thread * 10 + each))
+                    (0..10).for_each(|each| launch(fifty * 50 + thread * 10 + each));
                 });
             }
         });
@@ -179,4 +184,124 @@ fn a_runner_killed_at_any_moment_never_leaves_a_child_that_is_not_recorded() {
             assert!(!world.home(&id).exists(), "{told}");
         }
     }
+}
+
+/// Counts the tasks of this user, which is what the limit of processes counts.
+fn tasks_of_this_user() -> u64 {
+    let own = std::fs::metadata("/proc/self").expect("/proc is mounted").uid();
+    let processes = std::fs::read_dir("/proc").expect("/proc is mounted").flatten();
+    let tasks = processes
+        .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|b| b.is_ascii_digit()))
+        // One that has ended meanwhile has no tasks.
+        .filter(|entry| entry.metadata().is_ok_and(|facts| facts.uid() == own))
+        .map(|entry| std::fs::read_dir(entry.path().join("task")).map_or(0, Iterator::count));
+    u64::try_from(tasks.sum::<usize>()).expect("a count fits")
+}
+
+/// Runs one test of this program as an ordinary user; says whether that is possible here.
+fn runs_as_an_ordinary_user(test: &str) -> Result<(), &'static str> {
+    let own = std::env::current_exe().expect("a test knows its own path");
+    let readable = demoted("test")?.arg("-x").arg(&own).status().is_ok_and(|seen| seen.success());
+    if !readable {
+        return Err("an ordinary user cannot reach this test program");
+    }
+    let ran = demoted(&own)?.args(["--exact", test, "--nocapture"]).output();
+    let ran = ran.expect("the same program starts again");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(said.contains("1 passed"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn where_there_is_no_room_for_a_process_the_start_fails_with_its_reason() {
+    let _alone = COUNTED.write().unwrap_or_else(PoisonError::into_inner);
+    if is_root() {
+        // Root is not bound by the limit.
+        let test = "where_there_is_no_room_for_a_process_the_start_fails_with_its_reason";
+        if let Err(reason) = runs_as_an_ordinary_user(test) {
+            println!("not tested as root: {reason}");
+        }
+        return;
+    }
+    let world = world();
+    let stage = world.stage();
+    let mechanisms: Vec<_> = world.mechanisms().into_iter().map(Some).chain([None]).collect();
+    // What one service starts once is started.
+    let id = stage.prepare(&stage.request("first", "exit 0"));
+    stage.start(&id).unwrap();
+    world.host().wait(&id, None).unwrap();
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NPROC).unwrap();
+    let mut without_a_child = 0;
+    for room in 0..5 {
+        for mechanism in &mechanisms {
+            let label = mechanism.map_or("group", Mechanism::label);
+            let script = format!("echo $$ >> ran-{room}-{label}");
+            let request = stage.request(&format!("room-{room}-{label}"), &script);
+            let id = stage.prepare(&contained(request, *mechanism));
+            wait_until(PATIENCE, "the reaping of every runner", || {
+                zombies_of(std::process::id()) == 0
+            });
+            setrlimit(Resource::RLIMIT_NPROC, tasks_of_this_user() + room, hard).unwrap();
+            let started = stage.start(&id);
+            setrlimit(Resource::RLIMIT_NPROC, soft, hard).unwrap();
+            let told = world.told(&id);
+            let ran = world.work().join(format!("ran-{room}-{label}"));
+            if let Err(refusal) = &started {
+                assert_eq!(refusal.code, Code::Unavailable, "{refusal}\n{told}");
+                assert!(!ran.exists(), "{told}");
+            }
+            world.host().wait(&id, None).unwrap();
+            let attempt = stage.recorded(&id);
+            if attempt.execution_state == ExecutionState::Intended {
+                // No runner came to its claim: the same start succeeds where there is room again.
+                assert!(started.is_err(), "{told}");
+                stage.start(&id).unwrap();
+                world.host().wait(&id, None).unwrap();
+            } else if started.is_err() {
+                let kinds = world.kinds(&id);
+                assert!(kinds.contains(&"child.not_started"), "{told}");
+                assert_eq!(attempt.exit_source, Some(ExitSource::Runner), "{told}");
+                without_a_child += 1;
+            }
+            let cleaned = stage.service().cleanup(&id).unwrap();
+            assert_eq!(cleaned.execution_state, ExecutionState::Exited, "{}", world.told(&id));
+            world.assert_verified(&id);
+        }
+    }
+    assert!(without_a_child > 0, "a runner had room and its child had none");
+    assert!(world.homes_left().len() <= 1, "only that of the first may be left");
+}
+
+#[test]
+fn a_program_that_can_have_no_thread_says_so_and_makes_nothing() {
+    let _together = not_counted();
+    if is_root() {
+        // Root is not bound by the limit.
+        let test = "a_program_that_can_have_no_thread_says_so_and_makes_nothing";
+        if let Err(reason) = runs_as_an_ordinary_user(test) {
+            println!("not tested as root: {reason}");
+        }
+        return;
+    }
+    let program = Program::new(PROGRAM);
+    let plain = program.command(["run", "--", "/bin/true"]);
+    let mut limited = prlimit(&["--nproc=1:1"]);
+    limited.arg(plain.get_program()).args(plain.get_args()).current_dir(program.work());
+    limited.env("HOME", program.user_home()).stdin(Stdio::null());
+    let Ok(said) = limited.output() else {
+        println!("not tested here: prlimit (util-linux) is not installed");
+        return;
+    };
+    let stderr = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(125), "{stderr}");
+    assert!(stderr.starts_with("placement: UNAVAILABLE: "), "{stderr}");
+    assert!(!program.root().exists());
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test runs the program under a limit")]
+fn prlimit(arguments: &[&str]) -> Command {
+    let mut command = Command::new("prlimit");
+    command.args(arguments);
+    command
 }

@@ -1,6 +1,6 @@
 //! A store that a stopped process holds: what goes on meanwhile, and what is recorded afterwards.
 
-use placement::{Code, ExecutionState, Exit, Placement};
+use placement::{AttemptHandle, Code, ExecutionState, Exit};
 use placement_testkit::wait_until;
 use placement_world::{PATIENCE, StoppedWriter, World, shell};
 use std::time::{Duration, Instant};
@@ -24,9 +24,8 @@ fn at_once<T>(what: &str, act: impl FnOnce() -> T) -> T {
 
 /// Asks a runner where it stands.
 #[track_caller]
-fn execution(host: &Placement, attempt: &placement::AttemptHandle) -> ExecutionState {
-    let status = at_once("status", || host.status(attempt.id()).unwrap());
-    status.runner.expect("the runner answers").execution
+fn execution(world: &World, attempt: &AttemptHandle) -> ExecutionState {
+    at_once("status", || world.runner(attempt.id()).execution)
 }
 
 #[test]
@@ -43,18 +42,18 @@ fn status_stop_and_streams_go_on_while_a_stopped_process_holds_the_store() {
         // Waits for the store, in the same host.
         let launch = shell("exit 0").write(world.work()).key("late");
         let late = scope.spawn(|| host.launch(launch).map(|attempt| attempt.id().clone()));
-        assert_eq!(execution(host, &sleeper), ExecutionState::Running);
+        assert_eq!(execution(&world, &sleeper), ExecutionState::Running);
         let stopped = at_once("the stop", || sleeper.stop().unwrap());
         assert_eq!(stopped.execution_state, ExecutionState::Running, "as it is recorded");
         wait_until(FENCE, "the end of the child", || {
-            execution(host, &sleeper) == ExecutionState::Exited
+            execution(&world, &sleeper) == ExecutionState::Exited
         });
 
         std::fs::write(world.work().join("go"), "").unwrap();
         let bytes = world.bytes(&talker);
         let wanted = std::fs::read(world.work().join("all")).unwrap();
         assert!(bytes == wanted, "{} bytes of {} came", bytes.len(), wanted.len());
-        assert_eq!(execution(host, &talker), ExecutionState::Exited);
+        assert_eq!(execution(&world, &talker), ExecutionState::Exited);
         let shown = program.run(["show", talker.id().as_str()]);
         assert!(shown.code == 0 && shown.stdout.contains("running"), "{shown:?}");
         assert!(held.elapsed() < Duration::from_secs(8), "the store was held all the time");

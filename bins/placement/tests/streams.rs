@@ -1,5 +1,7 @@
 //! Output from the child to its recipient: whole, in order, bounded.
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use placement::{
     AttemptHandle, AttemptId, ExecutionState, Exit, Launch, Leftovers, StopMode, StreamName,
     Timeouts,
@@ -25,10 +27,7 @@ fn in_memory(script: &str) -> Launch {
 
 #[track_caller]
 fn wait_until_full(world: &World, id: &AttemptId) {
-    wait_until(PATIENCE, "a full spool", || {
-        let status = world.host().status(id).expect("status never fails for much output");
-        status.runner.is_some_and(|runner| runner.output_full)
-    });
+    world.wait_for_runner(id, "a full spool", |runner| runner.output_full);
 }
 
 #[track_caller]
@@ -77,7 +76,7 @@ fn a_full_memory_spool_blocks_the_child_until_somebody_reads() {
     let world = world();
     let attempt = world.launch(in_memory("seq 120000 | tee all; touch done"));
     wait_until_full(&world, attempt.id());
-    let runner = world.host().status(attempt.id()).unwrap().runner.unwrap();
+    let runner = world.runner(attempt.id());
     assert!(runner.unacknowledged_bytes <= 256 * 1024, "{runner:?}");
     assert_eq!((runner.execution, runner.eof_seen), (ExecutionState::Running, 0));
     assert!(!world.work().join("done").exists());
@@ -101,10 +100,36 @@ fn time_with_paused_reads_is_no_time_of_the_drain() {
     let exited = Instant::now();
     // Longer than the bound and than the silence that ends a drain.
     wait_until(PATIENCE, "the time of a drain", || exited.elapsed() > Duration::from_millis(700));
-    let runner = world.host().status(&id).unwrap().runner.expect("the runner waits");
+    let runner = world.runner(&id);
     assert_eq!((runner.execution, runner.eof_seen), (ExecutionState::Exited, 0));
 
     assert_eq!(world.bytes(&attempt).len(), 320_000);
+    assert_whole(&attempt);
+    let end = attempt.finish().unwrap();
+    assert!(!world.kinds(&id).contains(&"output.drain_elapsed"), "{}", world.told(&id));
+    world.assert_clean(&end);
+}
+
+#[test]
+fn what_is_in_the_pipe_counts_though_the_drain_is_over() {
+    let world = world();
+    let script = "(while [ ! -e end ]; do echo x; sleep 0.05; done
+                   head -c 60000 /dev/zero; touch ended) & exit 0";
+    let timeouts = Timeouts { drain_ms: 3000, ..Timeouts::default() };
+    let attempt = world.launch(shell(script).leftovers(Leftovers::Keep).timeouts(timeouts));
+    let id = attempt.id().clone();
+    wait_until(PATIENCE, "the exit", || attempt.attempt().unwrap().exit.is_some());
+    let exited = Instant::now();
+    // The drain goes on, since the pipe is not silent, while its reader stands still.
+    let runner = Pid::from_raw(i32::try_from(world.runner_pid(&id)).unwrap());
+    kill(runner, Signal::SIGSTOP).unwrap();
+    std::fs::write(world.work().join("end"), "").unwrap();
+    world.wait_for_file("ended");
+    wait_until(PATIENCE, "the end of the drain", || exited.elapsed() > Duration::from_secs(3));
+    kill(runner, Signal::SIGCONT).unwrap();
+    let bytes = world.bytes(&attempt);
+    let begin = bytes.iter().position(|byte| *byte == 0).unwrap();
+    assert!(bytes[begin..] == vec![0; 60_000]);
     assert_whole(&attempt);
     let end = attempt.finish().unwrap();
     assert!(!world.kinds(&id).contains(&"output.drain_elapsed"), "{}", world.told(&id));
@@ -261,7 +286,7 @@ fn a_stop_is_answered_while_the_child_waits_for_a_full_spool() {
     let bytes = world.bytes(&attempt);
     let (least, most) = (64 * MIB - 65_536, 64 * MIB + 2 * 65_536);
     assert!((least..=most).contains(&(bytes.len() as u64)), "{}", bytes.len());
-    assert!(bytes.iter().all(|byte| *byte == 0));
+    assert!(bytes == vec![0; bytes.len()]);
     assert_whole(&attempt);
     world.assert_clean(&attempt.finish().unwrap());
 }
@@ -285,7 +310,8 @@ impl Repeated {
     }
 
     fn of(world: &World) -> Self {
-        Self { block: std::fs::read(world.work().join("block")).unwrap(), total: 0 }
+        let block = std::fs::read(world.work().join("block")).expect("the child made it");
+        Self { block, total: 0 }
     }
 
     #[track_caller]
@@ -311,9 +337,8 @@ fn a_gibibyte_that_nobody_reads_costs_no_memory_and_comes_whole_later() {
     std::fs::write(world.work().join("go"), "").unwrap();
     wait_until_full(&world, &id);
     let asked = Instant::now();
-    let status = world.host().status(&id).unwrap();
+    let unread = world.runner(&id).unacknowledged_bytes;
     assert!(asked.elapsed() < FENCE);
-    let unread = status.runner.unwrap().unacknowledged_bytes;
     assert!((63 * MIB..=64 * MIB).contains(&unread), "{unread}");
     let peak = peak_memory_bytes(runner);
     assert!(peak <= bound, "peak {peak}, bound {bound}");

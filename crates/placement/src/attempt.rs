@@ -27,6 +27,7 @@ struct Inner {
     host: Placement,
     attempt_id: AttemptId,
     replay: bool,
+    had_ended: bool,
     rules: Rules,
     link: Mutex<Option<Arc<Link>>>,
     let_go: AtomicBool,
@@ -57,9 +58,10 @@ impl AttemptHandle {
         replay: bool,
         link: Option<Arc<Link>>,
     ) -> Self {
+        let had_ended = link.is_none();
         let link = Mutex::new(link);
         let let_go = AtomicBool::new(false);
-        let inner = Arc::new(Inner { host, attempt_id, replay, rules, link, let_go });
+        let inner = Arc::new(Inner { host, attempt_id, replay, had_ended, rules, link, let_go });
         Self { inner }
     }
 
@@ -71,6 +73,12 @@ impl AttemptHandle {
     /// Says whether the attempt was recorded before.
     pub fn is_replay(&self) -> bool {
         self.inner.replay
+    }
+
+    /// Says whether a launch found that the attempt recorded under its key had ended: nothing was
+    /// attached to, and an observer tells everything that it has said.
+    pub fn is_ended_replay(&self) -> bool {
+        self.inner.had_ended
     }
 
     /// Says whether only the attempt's receipt is left: it was pruned, and its output is gone.

@@ -33,7 +33,7 @@ fn a_host_that_is_killed_with_the_stop_rule_takes_its_child_along() {
     let directory = TempRoot::new();
     let script = "echo $$ > pid; echo up; sleep 600";
     let mut host = command("host", &directory)
-        .args(["state", "stop", "1", "/bin/sh", "-c", script])
+        .args(["state", "somebody", "stop", "1", "/bin/sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -6,7 +6,7 @@ use crate::desk::{Desk, FIRST_STATE};
 use crate::input::Input;
 use crate::output::Output;
 use crate::refused::NotStarted;
-use crate::runner::{Pipes, Runner};
+use crate::runner::{Gate, Pipes, Runner};
 use crate::scribe::{Entry, NotRecorded, Scribe};
 use crate::stop::Stop;
 use placement_contract::limits::CHUNK_BYTES_MAX;
@@ -104,6 +104,7 @@ impl Claimed {
         let failed = |phrase: &str| {
             NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())
         };
+        attempt_dir.reserve_exit_record();
         let alive =
             attempt_dir.lock_alive().map_err(|_| failed("the runner's lock could not be taken"))?;
         let output = make_output(&request, &attempt_dir, order)
@@ -165,6 +166,7 @@ impl Claimed {
             state: FIRST_STATE,
             exit: None,
             tree: None,
+            gate: Gate::Shut,
             gone_without_child: None,
             pipes: Pipes::default(),
             deadline: None,

@@ -3,7 +3,7 @@
 
 use crate::input::{Input, Writer};
 use crate::refused::NotStarted;
-use crate::runner::{Pipes, Runner};
+use crate::runner::{Gate, Pipes, Runner};
 use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{CleanupScope, Code, EvidenceKind, ExecutionState, Mechanism, StdinMode};
@@ -198,6 +198,7 @@ impl Runner {
 
     fn await_exec(&mut self, gated: Gated) -> Result<Opened, NotStarted> {
         let by = Instant::now() + EXEC;
+        self.gate = Gate::Open;
         let mut released = gated.release();
         loop {
             released = match released.outcome() {

@@ -60,6 +60,8 @@ impl Runner {
         self.attempt_dir.remove_sockets().ok();
         let Self { scribe, attempt_dir, alive, .. } = self;
         leave_record(scribe.close(), &attempt_dir);
+        // What stays is removed by the cleanup.
+        attempt_dir.release_exit_reserve().ok();
         drop(alive);
     }
 

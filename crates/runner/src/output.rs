@@ -133,6 +133,11 @@ impl Output {
         })
     }
 
+    /// Says whether a write has failed that is going to be tried again.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.retry_at.is_some()
+    }
+
     /// Takes bytes that were read, at most as many as there was room for.
     pub(crate) fn take(
         &mut self,
@@ -429,7 +434,7 @@ mod tests {
     fn bytes_are_put_together_to_whole_chunks() {
         let now = Instant::now();
         let mut output = in_memory();
-        output.take(StreamName::Stdout, &[1; 65_000], now).unwrap();
+        output.take(StreamName::Stdout, &vec![1; 65_000], now).unwrap();
         assert_eq!((output.last_sequence(), output.room(StreamName::Stdout)), (0, 536));
         output.take(StreamName::Stdout, &[2; 536], now).unwrap();
         let whole = [vec![1; 65_000], vec![2; 536]].concat();
@@ -445,7 +450,7 @@ mod tests {
         output.take(StreamName::Stdout, b"two", now + Duration::from_millis(4)).unwrap();
         let due = now + Duration::from_millis(5);
         assert_eq!(output.wake_at(), Some(due));
-        output.settle(due - Duration::from_nanos(1)).unwrap();
+        output.settle(now + Duration::from_millis(4)).unwrap();
         assert_eq!(output.last_sequence(), 0);
         output.settle(due).unwrap();
         assert_eq!(record(&output, 1).map(|record| record.bytes.as_slice()), Some(&b"onetwo"[..]));
@@ -473,9 +478,9 @@ mod tests {
         let now = Instant::now();
         let mut output = in_memory();
         for _ in 0..3 {
-            output.take(StreamName::Stdout, &[0; 65_536], now).unwrap();
+            output.take(StreamName::Stdout, &vec![0; 65_536], now).unwrap();
         }
-        output.take(StreamName::Stdout, &[0; 65_000], now).unwrap();
+        output.take(StreamName::Stdout, &vec![0; 65_000], now).unwrap();
         output.take(StreamName::Stderr, &[0; 500], now).unwrap();
         assert_eq!((output.room(StreamName::Stdout), output.room(StreamName::Stderr)), (36, 36));
         assert!(!output.is_full());

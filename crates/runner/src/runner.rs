@@ -52,6 +52,7 @@ pub(crate) struct Runner {
     pub(crate) state: ExecutionState,
     pub(crate) exit: Option<Exit>,
     pub(crate) tree: Option<Tree>,
+    pub(crate) gate: Gate,
     /// The leaf of a child that never ran, removed.
     pub(crate) gone_without_child: Option<TreeGone>,
     pub(crate) pipes: Pipes,
@@ -62,6 +63,15 @@ pub(crate) struct Runner {
     /// Bytes came from a pipe in the last turn.
     pub(crate) bytes_came: bool,
     pub(crate) scratch: Box<[u8]>,
+}
+
+/// Whether the program may run, whatever is recorded by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// It cannot: no process was made, or it waits.
+    Shut,
+    /// It may.
+    Open,
 }
 
 /// The child's output pipes, our ends.
@@ -183,7 +193,7 @@ impl Runner {
     /// Records a failed spool once, until it works again.
     pub(crate) fn note_spool(&mut self, outcome: Result<(), SpoolFailed>) {
         match outcome {
-            Ok(()) => self.spool_failed = self.spool_failed && self.output.is_full(),
+            Ok(()) => self.spool_failed = self.spool_failed && self.output.is_held_up(),
             Err(failed) if !self.spool_failed => {
                 self.spool_failed = true;
                 self.record(EvidenceKind::SpoolFailed, failed.phrase());
@@ -373,7 +383,7 @@ impl Runner {
         let rule = self.request.supervision.on_host_loss;
         // Until there is a child, what the launch needs comes from its host. The state does not tell:
         // it is starting until the start is committed, and the program runs by then.
-        let stops = rule == OnHostLoss::Stop || self.tree.is_none();
+        let stops = rule == OnHostLoss::Stop || self.gate == Gate::Shut;
         self.record(EvidenceKind::HostLost, if stops { "stopping" } else { "kept running" });
         self.desk.drop_data();
         self.hear_last_words();
@@ -393,7 +403,8 @@ impl Runner {
         }
     }
 
-    fn read_pipe(&mut self, stream: StreamName, now: Instant) {
+    /// Reads a pipe once, as far as there is room for what it holds.
+    pub(crate) fn read_pipe(&mut self, stream: StreamName, now: Instant) {
         let room = self.output.room(stream);
         let pipe = match stream {
             StreamName::Stdout => &mut self.pipes.stdout,

@@ -20,6 +20,8 @@ const WATCH: Duration = Duration::from_millis(100);
 /// Time after which a tree that cannot be looked at, or does not go after SIGKILL, is given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_millis(DRAIN_IDLE_MS);
+/// Reads that empty a pipe of one chunk's size: its bytes may end in two chunks, and its end follows.
+const LAST_READS: usize = 3;
 const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
 
 /// Where the supervision stands.
@@ -286,11 +288,24 @@ impl Runner {
 
     /// Ends streams that are still open, as truncated; what still comes is dropped.
     fn cut_off(&mut self, drain: &Drain, now: Instant) {
+        self.read_what_is_there(now);
         let open = STREAMS.into_iter().filter(|stream| self.output.is_open(*stream));
         let names: Vec<_> = open.map(StreamName::label).collect();
+        if names.is_empty() {
+            return;
+        }
         let detail = format!("after {} ms: {} truncated", drain.used_ms(), names.join(" and "));
         self.record(EvidenceKind::OutputDrainElapsed, detail);
         self.end_open_streams(now);
+    }
+
+    /// Reads what the pipes hold by now: a runner that stood still must not hold that against them.
+    fn read_what_is_there(&mut self, now: Instant) {
+        for _ in 0..LAST_READS {
+            for stream in STREAMS {
+                self.read_pipe(stream, now);
+            }
+        }
     }
 
     fn end_open_streams(&mut self, now: Instant) {

@@ -139,11 +139,12 @@ impl Service {
         gone: &ScopeGone,
     ) -> Result<&'static str, String> {
         let directory = self.attempt_directory(row).map_err(|refusal| refusal.message)?;
-        let Some(directory) = directory else { return Ok("no home was made") };
+        let Some(directory) = directory else { return Ok("there is no home") };
         if let Some(temporary) = TemporaryDir::open(&directory).map_err(|e| with_errno(&e))? {
             temporary.remove(gone).map_err(|error| with_errno(&error))?;
         }
         directory.remove_sockets().map_err(|error| with_errno(&error))?;
+        directory.release_exit_reserve().map_err(|error| with_errno(&error))?;
         if request.supervision.keep_home {
             return Ok("the home is kept as the launch asked");
         }

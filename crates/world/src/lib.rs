@@ -52,9 +52,10 @@ pub use placement_store as store;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use placement::{AttemptHandle, AttemptId, CleanupState, End, Launch, Mechanism, Placement};
+use placement_contract::attempt::RunnerStatus;
 use placement_testkit::{TempRoot, wait_until};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The owner of every attempt in a world.
 pub const OWNER: &str = "local:test";
@@ -265,6 +266,33 @@ impl World {
         Door::of(&self.root(), attempt)
     }
 
+    /// Asks an attempt's runner what it has come to.
+    ///
+    /// # Panics
+    /// When none answers.
+    #[track_caller]
+    pub fn runner(&self, attempt: &AttemptId) -> RunnerStatus {
+        let status = self.host.status(attempt).expect("the attempt is recorded");
+        status.runner.unwrap_or_else(|| panic!("no runner answers:\n{}", self.told(attempt)))
+    }
+
+    /// Waits until an attempt's runner says that something is so.
+    ///
+    /// # Panics
+    /// When it does not in a minute.
+    #[track_caller]
+    pub fn wait_for_runner(
+        &self,
+        attempt: &AttemptId,
+        what: &str,
+        is_so: impl Fn(&RunnerStatus) -> bool,
+    ) {
+        wait_until(PATIENCE, what, || {
+            let status = self.host.status(attempt).expect("the attempt is recorded");
+            status.runner.as_ref().is_some_and(&is_so)
+        });
+    }
+
     /// Returns the process id of an attempt's runner.
     ///
     /// # Panics
@@ -304,6 +332,22 @@ impl World {
     /// Looks for cgroup leaves of attempts below the group of this process.
     pub fn cgroup_leaves_left(&self) -> CgroupLeaves {
         facts::cgroup_leaves_left()
+    }
+}
+
+impl Drop for World {
+    /// Ends what a test has left, also where it failed.
+    fn drop(&mut self) {
+        let Ok(list) = self.host.attempts().all() else { return };
+        let left: Vec<_> = list.attempts.iter().filter(|it| it.runner.is_some()).collect();
+        let deadline = Some(Instant::now() + Duration::from_secs(10));
+        for attempt in &left {
+            // What cannot be reached any more has ended.
+            self.host.stop_survivors(&attempt.attempt_id).ok();
+        }
+        for attempt in &left {
+            self.host.wait(&attempt.attempt_id, deadline).ok();
+        }
     }
 }
 

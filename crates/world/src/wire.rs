@@ -177,7 +177,7 @@ impl Data {
     /// # Panics
     /// When nothing comes in a minute.
     #[track_caller]
-    pub fn next(&mut self) -> Option<FromRunner> {
+    pub fn receive(&mut self) -> Option<FromRunner> {
         match self.link.receive(Instant::now() + PATIENCE) {
             Ok(frame) => Some(FromRunner::from_frame(frame).expect("a message of a runner")),
             Err(LinkError::Closed) => None,

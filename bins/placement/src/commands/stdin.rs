@@ -35,15 +35,17 @@ impl Source {
     /// Starts the thread that pumps the input until it ends or the child takes no more.
     ///
     /// A descriptor is read here and never handed on to the child.
-    pub(crate) fn pump(self, input: Input) {
-        match self {
-            Self::None => {}
-            Self::Own => {
-                std::thread::spawn(move || copy(std::io::stdin().lock(), &input));
-            }
-            Self::File(file) => {
-                std::thread::spawn(move || copy(file, &input));
-            }
+    pub(crate) fn pump(self, input: &Input) {
+        let pumped = input.clone();
+        let thread = std::thread::Builder::new();
+        let pumping = match self {
+            Self::None => return,
+            Self::Own => thread.spawn(move || copy(std::io::stdin().lock(), &pumped)),
+            Self::File(file) => thread.spawn(move || copy(file, &pumped)),
+        };
+        if pumping.is_err() {
+            say("no thread can be had to pass the input on; the child gets its end");
+            input.close().ok();
         }
     }
 }
