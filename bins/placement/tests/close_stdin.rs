@@ -62,11 +62,12 @@ fn closing_again_is_as_good_as_once() {
 /// Binds a recipient as attachment 2 and returns its link.
 #[track_caller]
 fn writer(door: &Door) -> Data {
-    let recipient = RecipientId::parse("writer").unwrap();
+    let recipient = RecipientId::parse("writer").expect("a short name is an id");
     let attach = Attach { recipient, generation: Generation::new(2), adopt: false };
-    let answer = door.control().unwrap().ask(ControlCall::Attach(attach), None);
+    let mut control = door.control().expect("the runner answers");
+    let answer = control.ask(ControlCall::Attach(attach), None);
     let Some(ControlAnswer::Attach(_)) = answer else { panic!("{answer:?}") };
-    door.data("writer", 2).unwrap()
+    door.data("writer", 2).expect("the recipient is bound")
 }
 
 /// Waits for the answer to a write.
@@ -88,7 +89,7 @@ fn what_was_written_before_comes_first_however_long_the_child_waits() {
     let door = world.door(&id);
     let mut data = writer(&door);
     // More than a pipe holds; the foreign write is answered once those before it are taken in.
-    data.write(2, 1, &[b'a'; 60_000]);
+    data.write(2, 1, &vec![b'a'; 60_000]);
     assert_eq!(answer(&mut data), (1, None));
     data.write(2, 2, &[b'b'; 10_000]);
     data.write(9, 3, b"foreign");
@@ -116,7 +117,7 @@ fn a_close_that_waits_is_answered_when_the_child_takes_what_was_written() {
     let attempt = world.launch(shell(script).stdin_pipe());
     let id = attempt.id().clone();
     let mut data = writer(&world.door(&id));
-    data.write(2, 1, &[b'a'; 60_000]);
+    data.write(2, 1, &vec![b'a'; 60_000]);
     assert_eq!(answer(&mut data), (1, None));
     data.write(2, 2, &[b'b'; 10_000]);
     data.write(9, 3, b"foreign");

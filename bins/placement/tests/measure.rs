@@ -19,20 +19,20 @@ fn world() -> World {
 
 fn script(world: &World, content: &str) -> Utf8PathBuf {
     let path = world.work().join("tool");
-    fs::write(&path, content).unwrap();
-    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    fs::write(&path, content).expect("the directory is writable");
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("the file is ours");
     path
 }
 
 /// A request for the tool as it is now.
 fn planned(stage: &Stage, tool: &Utf8PathBuf) -> LaunchRequest {
-    let measured = stage.service().measure_executable(tool).unwrap();
+    let measured = stage.service().measure_executable(tool).expect("it can be measured");
     let mut request = stage.request("a", "");
-    request.launch.executable = Argument::parse(tool.as_str()).unwrap();
+    request.launch.executable = Argument::parse(tool.as_str()).expect("a path is an argument");
     request.launch.argv = Vec::new();
     request.executable = Some(PlannedExecutable {
-        revision: Id::parse(&measured.revision).unwrap(),
-        kind: ExecutableKind::from_label(measured.kind.label()).unwrap(),
+        revision: Id::parse(&measured.revision).expect("a revision is an id"),
+        kind: ExecutableKind::from_label(measured.kind.label()).expect("one set of kinds"),
         digest: measured.digest,
     });
     request
