@@ -1,5 +1,6 @@
 //! The state of one attempt's runner, and one turn of its loop.
 
+use crate::closing::Closing;
 use crate::desk::{Desk, Seat};
 use crate::input::Input;
 use crate::output::{Output, SpoolFailed};
@@ -8,6 +9,7 @@ use crate::stop::{Stop, StopCause};
 use placement_contract::{
     EvidenceKind, ExecutionState, Exit, LaunchRequest, Mechanism, OnHostLoss, StreamName,
 };
+use placement_executable::KnownDigests;
 use placement_homes::{AliveLock, AttemptDir, StreamEnd};
 use placement_process::{Released, Signals, Tree, TreeGone};
 use placement_protocol::{ExitNotice, FromRunner, LaunchOrder, StopMode, Writes};
@@ -24,6 +26,8 @@ pub(crate) struct Runner {
     pub(crate) grants: Vec<placement_resources::ResolvedGrant>,
     pub(crate) mechanism: Option<Mechanism>,
     pub(crate) attempt_dir: AttemptDir,
+    /// Digests of programs, until the program is measured.
+    pub(crate) known_digests: Option<KnownDigests>,
     /// Held for life: its end proves the runner gone.
     pub(crate) alive: AliveLock,
     pub(crate) port: Option<Link>,
@@ -34,6 +38,7 @@ pub(crate) struct Runner {
     pub(crate) desk: Desk,
     pub(crate) output: Output,
     pub(crate) input: Input,
+    pub(crate) closing: Closing,
     pub(crate) writes: Writes,
     /// The newest write id that waits for the child.
     pub(crate) queued_write: u64,
@@ -116,6 +121,7 @@ impl Runner {
             self.deadline_elapsed();
         }
         self.desk.expire(now);
+        self.answer_late_closings(now);
         let settled = self.output.settle(now);
         self.note_spool(settled);
         self.send_output();
@@ -197,7 +203,13 @@ impl Runner {
             .map(|(_, descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags))
             .collect();
         let now = Instant::now();
-        let times = [wake_at, self.output.wake_at(), self.desk.wake_at(), self.deadline];
+        let times = [
+            wake_at,
+            self.output.wake_at(),
+            self.desk.wake_at(),
+            self.closing.wake_at(),
+            self.deadline,
+        ];
         let left = times.into_iter().flatten().min().map(|at| at.saturating_duration_since(now));
         let left = left.map(|left| Timespec::try_from(left).unwrap_or(A_SECOND));
         // An interrupted poll is a turn without news.

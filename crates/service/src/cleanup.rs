@@ -5,6 +5,7 @@ use crate::limits::{FINISH_EXTRA, GROUP_ZOMBIES, LOOK};
 use crate::places::with_errno;
 use crate::reconcile::{place_of, recorded_leaf};
 use crate::refusal::{conflict, unavailable};
+use crate::service::Found;
 use crate::tree::RecordedLeaf;
 use placement_contract::{
     Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, LaunchRequest, Refusal,
@@ -32,7 +33,10 @@ impl Service {
     /// gone (`cleanup.refused`; nothing is removed); UNAVAILABLE where the removal failed
     /// (`cleanup.failed`; a later cleanup may succeed); STORAGE.
     pub fn cleanup(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
-        let row = self.row(attempt_id)?;
+        let row = match self.find(attempt_id)? {
+            Found::Row(row) => *row,
+            Found::Pruned(attempt) => return Ok(*attempt),
+        };
         if row.state.cleanup == CleanupState::Complete {
             return Ok(row.attempt());
         }

@@ -2,6 +2,7 @@
 
 use crate::Service;
 use crate::limits::PARENT_DEATH;
+use crate::service::Found;
 use crate::survivors;
 use crate::tree::{LeafEnd, RecordedLeaf, end_leaf};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
@@ -25,7 +26,10 @@ impl Service {
     /// # Errors
     /// `NOT_FOUND` and STORAGE.
     pub fn reconcile(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
-        Ok(self.reconcile_row(self.row(attempt_id)?)?.attempt())
+        match self.find(attempt_id)? {
+            Found::Row(row) => Ok(self.reconcile_row(*row)?.attempt()),
+            Found::Pruned(attempt) => Ok(*attempt),
+        }
     }
 
     /// Reconciles when a runner of this service has ended; what fails is left to the next one.

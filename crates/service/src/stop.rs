@@ -5,6 +5,7 @@ use crate::control::NoAnswer;
 use crate::limits::{LOOK, STOP_RECORDED};
 use crate::reconcile::{leader_seen, recorded_leaf};
 use crate::refusal::runner_silent;
+use crate::service::Found;
 use crate::survivors;
 use crate::tree::{LeafEnd, end_leaf};
 use crate::verdict::{LeaderSeen, RunnerSeen};
@@ -47,7 +48,10 @@ impl Service {
     ) -> Result<Attempt, Refusal> {
         for _ in 0..ROUNDS_MAX {
             // Not behind a writer of this process: a runner is asked although the store stalls.
-            let row = self.look(attempt_id)?;
+            let row = match self.find(attempt_id)? {
+                Found::Row(row) => *row,
+                Found::Pruned(attempt) => return Ok(*attempt),
+            };
             let done = match row.state.execution {
                 ExecutionState::Intended => self.stop_before_start(&row)?,
                 ExecutionState::Starting | ExecutionState::Running | ExecutionState::Stopping => {

@@ -93,8 +93,10 @@ pub(crate) enum MechanismName {
     PidNamespace,
 }
 
-/// Reads a duration: a whole number and ms, s, m or h.
-fn duration(text: &str) -> Result<Duration, String> {
+const DURATION_RULE: &str = "give a whole number and ms, s, m, h or d, such as 90s";
+
+/// Reads a duration: a whole number and ms, s, m, h or d.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let unit_ms = match unit {
@@ -102,10 +104,10 @@ fn duration(text: &str) -> Result<Duration, String> {
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
-        _ => return Err("give a whole number and ms, s, m or h, such as 90s".to_owned()),
+        "d" => 86_400_000,
+        _ => return Err(DURATION_RULE.to_owned()),
     };
-    let number: u64 =
-        number.parse().map_err(|_| "give a whole number and ms, s, m or h, such as 90s")?;
+    let number: u64 = number.parse().map_err(|_| DURATION_RULE)?;
     number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "is too long".to_owned())
 }
 
@@ -118,7 +120,8 @@ mod tests {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1_500)));
         assert_eq!(duration("2h"), Ok(Duration::from_hours(2)));
-        for wrong in ["", "5", "s", "-1s", "1.5s", "1d", "99999999999999999h"] {
+        assert_eq!(duration("30d"), Ok(Duration::from_hours(720)));
+        for wrong in ["", "5", "s", "-1s", "1.5s", "1w", "99999999999999999h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
