@@ -108,7 +108,6 @@ fn options_of_later_versions_are_refused_by_name() {
         &["--cpu", "1"],
         &["--wait-session", "1s"],
         &["--wait-login", "1s"],
-        &["--mechanism", "pid_namespace"],
     ] {
         let said = program.run(shell(option, "true"));
         assert_eq!(said.code, 125, "{option:?}: {said:?}");

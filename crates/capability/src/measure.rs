@@ -19,7 +19,9 @@ pub fn measure() -> CapabilityReport {
         containment::measure_cgroup(&site)
     });
     let sweep = subreaper.and_then(|()| containment::measure_subreaper());
+    let namespace = subreaper.and_then(|()| containment::measure_pid_namespace());
     let group = subreaper.and_then(|()| group::measure());
+    // A PID namespace changes what the program sees, and so is never chosen unasked.
     let mechanism = match (cgroup, sweep) {
         (Ok(()), _) => Some(Mechanism::Cgroup),
         (Err(_), Ok(())) => Some(Mechanism::Subreaper),
@@ -33,7 +35,7 @@ pub fn measure() -> CapabilityReport {
         mechanisms: vec![
             report(Mechanism::Cgroup, cgroup),
             report(Mechanism::Subreaper, sweep),
-            report(Mechanism::PidNamespace, Err(Failure::at("not built yet"))),
+            report(Mechanism::PidNamespace, namespace),
         ],
     }
 }
@@ -72,8 +74,9 @@ mod tests {
     }
 
     #[test]
-    fn only_the_proof_of_a_cgroup_survives_the_runner() {
+    fn only_the_proof_of_a_subreaper_dies_with_the_runner() {
         assert!(report(Mechanism::Cgroup, Ok(())).proof_survives_runner);
+        assert!(report(Mechanism::PidNamespace, Ok(())).proof_survives_runner);
         assert!(!report(Mechanism::Subreaper, Ok(())).proof_survives_runner);
     }
 }

@@ -35,7 +35,7 @@ impl Closing {
 impl Runner {
     /// Closes the input after everything that waits for the child, and answers then.
     pub(crate) fn close_stdin(&mut self, peer: u32, probe: u64) {
-        let refused = if self.exit.is_some() {
+        let refused = if self.has_exited() {
             Some(StdinRefused::Exited)
         } else if !self.input.has_begun() {
             Some(StdinRefused::NotStarted)

@@ -8,10 +8,11 @@ use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{CleanupScope, Code, EvidenceKind, ExecutionState, Mechanism, StdinMode};
 use placement_executable::{Kind, Measured};
+use placement_identity::{IdentityError, ProcessIdentity};
 use placement_materialize::{Inputs, Materialization, Progress, Ready, Values};
 use placement_process::{
-    CgroupLeaf, CgroupSite, Containment, ExecOutcome, ExecWay, Gated, OnParentDeath, Opened, Pipe,
-    Program, Spawn, Tree, dev_null, spawn,
+    Birthplace, CgroupLeaf, CgroupSite, Containment, ExecOutcome, ExecWay, Gated, OnParentDeath,
+    Opened, PidNamespace, Pipe, Program, Spawn, Tree, dev_null, spawn,
 };
 use placement_protocol::StopMode;
 use placement_store::{Fields, RecordError};
@@ -23,10 +24,10 @@ use std::time::{Duration, Instant};
 /// Time for the exec itself, after the gate is open.
 const EXEC: Duration = Duration::from_secs(10);
 
-/// A process behind its gate and what it will live in.
+/// A process behind its gate and the leaf in which it waits.
 pub(crate) struct Created {
     gated: Gated,
-    containment: Containment,
+    leaf: Option<CgroupLeaf>,
     stdin: Option<OwnedFd>,
 }
 
@@ -105,7 +106,11 @@ impl Runner {
             stdin: plumbing.stdin_theirs.as_fd(),
             stdout: plumbing.stdout.theirs.as_fd(),
             stderr: plumbing.stderr.theirs.as_fd(),
-            leaf: leaf.as_ref(),
+            birthplace: match (&leaf, self.mechanism) {
+                (Some(leaf), _) => Birthplace::Leaf(leaf),
+                (None, Some(Mechanism::PidNamespace)) => Birthplace::PidNamespace,
+                (None, Some(Mechanism::Cgroup | Mechanism::Subreaper) | None) => Birthplace::Here,
+            },
             on_parent_death: OnParentDeath::Die,
         });
         let gated = match spawned {
@@ -123,29 +128,24 @@ impl Runner {
             stderr: Some(plumbing.stderr.ours),
             discarding: false,
         };
-        let containment = match (leaf, self.mechanism) {
-            (Some(leaf), _) => Containment::Cgroup(leaf),
-            (None, Some(Mechanism::Subreaper)) => Containment::Subreaper,
-            (None, Some(Mechanism::Cgroup | Mechanism::PidNamespace) | None) => Containment::Group,
-        };
-        Ok(Created { gated, containment, stdin: plumbing.stdin_ours })
+        Ok(Created { gated, leaf, stdin: plumbing.stdin_ours })
     }
 
     /// Commits who the process is, and opens its gate: a program never runs unrecorded.
     pub(crate) fn open_gate(&mut self, created: Created) -> Result<(), NotStarted> {
-        let Created { gated, containment, stdin } = created;
-        let Ok(identity) = gated.identity() else {
+        let Created { gated, leaf, stdin } = created;
+        let Ok((identity, init)) = identities(&gated) else {
             drop(gated);
-            self.keep_leaf(containment);
+            self.keep_leaf(leaf);
             let phrase = "the child's identity cannot be told";
             return Err(NotStarted::behind_gate(Code::Unavailable, phrase));
         };
-        let leaf_id = match &containment {
-            Containment::Cgroup(leaf) => Some(leaf.id()),
-            Containment::Subreaper | Containment::Group => None,
-        };
-        let detail = format!("pid {}, group {}", identity.pid.get(), identity.pgid.get());
-        let fields = Fields { child: Some(identity), leaf_id, ..Fields::default() };
+        let leaf_id = leaf.as_ref().map(CgroupLeaf::id);
+        let mut detail = format!("pid {}, group {}", identity.pid.get(), identity.pgid.get());
+        if let Some(init) = &init {
+            detail = format!("{detail}, init {}", init.pid.get());
+        }
+        let fields = Fields { child: Some(identity), init, leaf_id, ..Fields::default() };
         let entry = Entry::row(EvidenceKind::ChildIdentified, detail).with(fields);
         let by = self.start_by();
         let committed = self.commit(entry, by);
@@ -160,14 +160,22 @@ impl Runner {
         };
         if let Some(refused) = refused {
             drop(gated);
-            self.keep_leaf(containment);
+            self.keep_leaf(leaf);
             return Err(refused);
         }
         let opened = match self.await_exec(gated) {
             Ok(opened) => opened,
             Err(refused) => {
-                self.keep_leaf(containment);
+                self.keep_leaf(leaf);
                 return Err(refused);
+            }
+        };
+        let containment = match (leaf, opened.namespace, self.mechanism) {
+            (Some(leaf), _, _) => Containment::Cgroup(leaf),
+            (None, Some(namespace), _) => Containment::PidNamespace(namespace),
+            (None, None, Some(Mechanism::Subreaper)) => Containment::Subreaper,
+            (None, None, Some(Mechanism::Cgroup | Mechanism::PidNamespace) | None) => {
+                Containment::Group
             }
         };
         let way = match opened.way {
@@ -220,8 +228,8 @@ impl Runner {
     }
 
     /// Removes the leaf of a child that never ran; its proof is recorded with the end.
-    fn keep_leaf(&mut self, containment: Containment) {
-        if let Containment::Cgroup(leaf) = containment
+    fn keep_leaf(&mut self, leaf: Option<CgroupLeaf>) {
+        if let Some(leaf) = leaf
             && let Ok(gone) = leaf.remove()
         {
             self.gone_without_child = Some(gone);
@@ -306,6 +314,12 @@ struct Plumbing {
     stdin_ours: Option<OwnedFd>,
     stdout: Pipe,
     stderr: Pipe,
+}
+
+/// Reads who the process is, and its init where it has one.
+fn identities(gated: &Gated) -> Result<(ProcessIdentity, Option<ProcessIdentity>), IdentityError> {
+    let init = gated.namespace().map(PidNamespace::identity).transpose()?;
+    Ok((gated.identity()?, init))
 }
 
 /// An ELF file runs through the descriptor that it was measured on; anything else by its path.

@@ -11,7 +11,7 @@ use placement_contract::{
 };
 use placement_executable::KnownDigests;
 use placement_homes::{AliveLock, AttemptDir, StreamEnd};
-use placement_process::{Released, Signals, Tree, TreeGone};
+use placement_process::{Released, Signals, Tree, TreeEvent, TreeGone};
 use placement_protocol::{ExitNotice, FromRunner, LaunchOrder, StopMode, Writes};
 use placement_store::Row;
 use placement_transport::Link;
@@ -157,16 +157,22 @@ impl Runner {
     pub(crate) fn request_stop(&mut self, mode: StopMode, grace: Duration, cause: StopCause) {
         let Some(detail) = self.stop.request(mode, grace, cause) else { return };
         self.record(EvidenceKind::StopRequested, detail);
-        if self.exit.is_none() {
+        if !self.has_exited() {
             self.state = ExecutionState::Stopping;
         }
     }
 
+    /// Says whether there was a child and it has ended, though perhaps nobody knows how.
+    pub(crate) fn has_exited(&self) -> bool {
+        self.tree.is_some() && self.state == ExecutionState::Exited
+    }
+
     /// Tells the bound recipient how the child ended.
     pub(crate) fn tell_exit(&mut self) {
-        if self.exit.is_some() {
-            let notice =
-                ExitNotice { exit: self.exit, uncertain: false, stopped: self.stop.is_requested() };
+        if self.has_exited() {
+            let uncertain = self.exit.is_none();
+            let stopped = self.stop.is_requested();
+            let notice = ExitNotice { exit: self.exit, uncertain, stopped };
             let generation = self.desk.generation();
             self.desk.tell(FromRunner::Exit { generation, notice });
         }
@@ -243,10 +249,17 @@ impl Runner {
             watched.push((Polled::Desk(seat), descriptor, flags));
         }
         if let Some(tree) = &self.tree {
-            if self.exit.is_none() {
-                watched.push((Polled::Leader, tree.leader().pidfd(), PollFlags::IN));
-            } else if let Some(descriptor) = tree.descriptor() {
-                watched.push((Polled::Tree, descriptor, PollFlags::PRI));
+            if self.has_exited() {
+                match tree.event() {
+                    Some(TreeEvent::Changed(events)) => {
+                        watched.push((Polled::Tree, events, PollFlags::PRI));
+                    }
+                    Some(TreeEvent::Ended(end)) => watched.push((Polled::Tree, end, PollFlags::IN)),
+                    None => {}
+                }
+            } else {
+                let exit = tree.leader().exit_descriptor();
+                watched.push((Polled::Leader, exit, PollFlags::IN));
             }
         }
         for (what, pipe, stream) in [
@@ -292,7 +305,7 @@ impl Runner {
 
     fn deadline_elapsed(&mut self) {
         self.deadline = None;
-        if self.exit.is_none() {
+        if !self.has_exited() {
             let after = self.request.supervision.deadline_ms.unwrap_or_default();
             self.record(EvidenceKind::DeadlineElapsed, format!("after {after} ms"));
             let grace = self.request.timeouts.stop_grace();

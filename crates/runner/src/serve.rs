@@ -116,7 +116,7 @@ impl Runner {
         let write_id = input.write_id;
         let refused = if input.generation != self.desk.generation() {
             Some(InputRefused::NotBound)
-        } else if self.exit.is_some() {
+        } else if self.has_exited() {
             Some(InputRefused::Exited)
         } else {
             match self.judge_write(&input) {
@@ -183,7 +183,7 @@ impl Runner {
         }
         if self.input.is_closed() {
             // Whoever's close it was, or the child's own.
-            self.answer_closings(self.exit.is_some().then_some(StdinRefused::Exited));
+            self.answer_closings(self.has_exited().then_some(StdinRefused::Exited));
         }
     }
 
@@ -195,7 +195,7 @@ impl Runner {
                     if written > 0 { InputRefused::Uncertain } else { InputRefused::Closed };
                 self.acknowledge_write(write_id, Some(refused));
             }
-            Writer::Control if self.exit.is_some() => {}
+            Writer::Control if self.has_exited() => {}
             Writer::Control => self.record(EvidenceKind::StdinClosed, "the child had closed it"),
         }
     }

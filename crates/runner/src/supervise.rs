@@ -10,7 +10,7 @@ use placement_contract::{
 };
 use placement_homes::StreamEnd;
 use placement_identity::Signal;
-use placement_process::{Tree, TreeState};
+use placement_process::{Tree, TreeState, WaitError};
 use placement_store::Draft;
 use std::time::{Duration, Instant};
 
@@ -94,12 +94,17 @@ impl Runner {
     fn run_on(&mut self, now: Instant) -> Phase {
         self.reap_orphans();
         let tree = self.tree.as_ref().expect("made before the supervision");
-        // Nobody else reaps it, so an error passes: the next turn asks again.
-        let Ok(Some(exit)) = tree.leader().observe_exit() else { return Phase::Running };
-        self.exit = Some(exit);
+        let exit = match tree.leader().observe_exit() {
+            Ok(Some(exit)) => Some(exit),
+            // Its init was killed from outside, and it with it: nobody knows how it ended.
+            Err(WaitError::Unreported) => None,
+            // Nobody else reaps it, so an error passes: the next turn asks again.
+            Ok(None) | Err(WaitError::Running | WaitError::Wait(_)) => return Phase::Running,
+        };
+        self.exit = exit;
         self.state = ExecutionState::Exited;
         self.deadline = None;
-        self.scribe.push(Entry::rows(vec![Draft::exited(Some(exit))]).durable());
+        self.scribe.push(Entry::rows(vec![Draft::exited(exit)]).durable());
         let abandoned = self.input.abandon();
         self.answer_writes(abandoned);
         self.tell_exit();
@@ -339,13 +344,13 @@ impl Runner {
             let Some(tree) = &self.tree else { return };
             match step {
                 StopStep::Term => {
-                    if self.exit.is_none() {
+                    if !self.has_exited() {
                         let detail = self.terminate(tree);
                         self.record(EvidenceKind::SignalTerm, detail);
                     }
                 }
                 // After the exit the end of the leftovers has its own escalation.
-                StopStep::Escalate if self.exit.is_some() => {}
+                StopStep::Escalate if self.has_exited() => {}
                 StopStep::Kill | StopStep::Escalate => {
                     let detail = self.kill(tree);
                     self.record(EvidenceKind::SignalKill, detail);

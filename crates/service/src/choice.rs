@@ -33,9 +33,17 @@ pub(crate) fn choose(
         |seen: &&MechanismReport| seen.available && (seen.proof_survives_runner || !survives);
     let chosen = match request.supervision.mechanism {
         Some(named) => report.of(named).filter(suits),
-        None => report.mechanisms.iter().find(suits),
+        // A PID namespace changes what the program sees: only who asks for it gets it.
+        None => report.mechanisms.iter().filter(|seen| !is_by_name_only(seen)).find(suits),
     };
     chosen.map(|seen| Some(seen.mechanism)).ok_or_else(|| unsupported(missing(request, report)))
+}
+
+fn is_by_name_only(seen: &MechanismReport) -> bool {
+    match seen.mechanism {
+        Mechanism::Cgroup | Mechanism::Subreaper => false,
+        Mechanism::PidNamespace => true,
+    }
 }
 
 /// A mechanism contains a tree; a request for less must not believe that it got one.
@@ -68,7 +76,8 @@ fn worded(seen: &MechanismReport) -> String {
     let name = seen.mechanism;
     if seen.available {
         let fate = if seen.proof_survives_runner { "outlives" } else { "dies with" };
-        return format!("{name} works and its proof {fate} the runner");
+        let unasked = if is_by_name_only(seen) { " (used only by name)" } else { "" };
+        return format!("{name} works and its proof {fate} the runner{unasked}");
     }
     let step = seen.failed_at.as_deref().unwrap_or("its measurement");
     match &seen.errno {
@@ -129,6 +138,19 @@ mod tests {
         let mut named = tree();
         named.supervision.mechanism = Some(Mechanism::Subreaper);
         assert_eq!(choose(&named, &report(true, true)), Ok(Some(Mechanism::Subreaper)));
+    }
+
+    #[test]
+    fn a_pid_namespace_is_used_by_name_only() {
+        let mut measured = report(false, true);
+        measured.mechanisms.push(seen(Mechanism::PidNamespace, true, true));
+        let mut launch = tree();
+        launch.supervision.require_surviving_proof = true;
+        let refused = choose(&launch, &measured).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        assert!(refused.message.ends_with("outlives the runner (used only by name)"), "{refused}");
+        launch.supervision.mechanism = Some(Mechanism::PidNamespace);
+        assert_eq!(choose(&launch, &measured), Ok(Some(Mechanism::PidNamespace)));
     }
 
     #[test]

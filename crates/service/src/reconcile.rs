@@ -4,7 +4,7 @@ use crate::Service;
 use crate::limits::PARENT_DEATH;
 use crate::service::Found;
 use crate::survivors;
-use crate::tree::{LeafEnd, RecordedLeaf, end_leaf};
+use crate::tree::{RecordedLeaf, RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
 use crate::wait::wait_readable;
 use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Mechanism, Refusal};
@@ -19,8 +19,8 @@ const ROUNDS_MAX: usize = 8;
 impl Service {
     /// Looks at an attempt's runner, leader and tree and records what that proves.
     ///
-    /// A living runner is believed and left alone. Without one, a tree in a control group is ended;
-    /// what cannot be proven is recorded as uncertain, and everything is kept. A repeated
+    /// A living runner is believed and left alone. Without one, a tree in a control group or a PID
+    /// namespace is ended; what cannot be proven is recorded as uncertain, and everything is kept. A repeated
     /// observation adds no evidence.
     ///
     /// # Errors
@@ -65,10 +65,8 @@ impl Service {
             return Ok(None);
         }
         let leader = match (runner, row.mechanism) {
-            // Its leaf is ended, and the leader with it.
-            (RunnerSeen::Gone, None | Some(Mechanism::Subreaper | Mechanism::PidNamespace)) => {
-                leader_after_its_runner(row)
-            }
+            // What ends a leaf or a PID namespace ends the leader with it.
+            (RunnerSeen::Gone, None | Some(Mechanism::Subreaper)) => leader_after_its_runner(row),
             (RunnerSeen::Alive | RunnerSeen::Gone | RunnerSeen::Unknown, _) => leader_seen(row),
         };
         // Asked only where it decides: the evidence of every other attempt need not be read.
@@ -97,7 +95,7 @@ impl Service {
                     "the runner is gone and the gate never opened",
                 )];
                 // Nothing runs in the leaf; it may have been made and is not to be left behind.
-                if let Some(LeafEnd::Gone(gone)) = recorded_leaf(row).as_ref().map(end_leaf) {
+                if let Some(TreeEnd::Gone(gone)) = recorded_tree(row).as_ref().map(end_tree) {
                     rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
                 }
                 self.settle(row, &rows)
@@ -159,24 +157,24 @@ impl Service {
     }
 
     fn end_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
-        let end = recorded_leaf(row).as_ref().map(end_leaf);
+        let end = recorded_tree(row).as_ref().map(end_tree);
         let live = row.state.execution.is_live();
-        // Looked at after the leaf: a process that moved itself out of it is still there.
+        // Looked at after the tree: a process that moved itself out of its leaf is still there.
         match leader_seen(row) {
             LeaderSeen::Absent => {
                 let mut rows = absent(row);
-                // Where it remains, the next reconcile finds the leaf again.
-                if let Some(LeafEnd::Gone(gone)) = end {
+                // Where it remains, the next reconcile finds it again.
+                if let Some(TreeEnd::Gone(gone)) = end {
                     rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
                 }
                 self.settle(row, &rows)
             }
             LeaderSeen::Present => match end {
-                Some(LeafEnd::Remains(phrase)) if live => {
+                Some(TreeEnd::Remains(phrase)) if live => {
                     let detail = format!("the runner is gone: {phrase}");
                     self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
                 }
-                Some(LeafEnd::Remains(_) | LeafEnd::Gone(_)) | None => self.note_alive(row),
+                Some(TreeEnd::Remains(_) | TreeEnd::Gone(_)) | None => self.note_alive(row),
             },
             LeaderSeen::Unknown | LeaderSeen::NotRecorded if live => {
                 self.settle(row, &[unobserved(row)])
@@ -186,11 +184,11 @@ impl Service {
     }
 
     fn settle_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
-        match recorded_leaf(row).as_ref().map(end_leaf) {
-            Some(LeafEnd::Gone(gone)) => {
+        match recorded_tree(row).as_ref().map(end_tree) {
+            Some(TreeEnd::Gone(gone)) => {
                 self.settle(row, &[tree_gone(gone.mechanism().label(), gone.proof())])
             }
-            Some(LeafEnd::Remains(_)) | None => Ok(Some(row.clone())),
+            Some(TreeEnd::Remains(_)) | None => Ok(Some(row.clone())),
         }
     }
 
@@ -278,6 +276,12 @@ pub(crate) fn leader_seen(row: &Row) -> LeaderSeen {
             Presence::Unknown(_) => LeaderSeen::Unknown,
         },
     }
+}
+
+/// Returns what contains the tree, where it was recorded.
+pub(crate) fn recorded_tree(row: &Row) -> Option<RecordedTree<'_>> {
+    let leaf = recorded_leaf(row).map(RecordedTree::Leaf);
+    leaf.or_else(|| row.init.as_ref().map(RecordedTree::Namespace))
 }
 
 /// Looks for the leader of a runner that is gone. The kernel ends the one with the other, but not in

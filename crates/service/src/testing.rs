@@ -97,7 +97,7 @@ pub(crate) fn report(mechanisms: &[Mechanism]) -> CapabilityReport {
     let seen = |mechanism: &Mechanism| MechanismReport {
         mechanism: *mechanism,
         available: true,
-        proof_survives_runner: *mechanism == Mechanism::Cgroup,
+        proof_survives_runner: *mechanism != Mechanism::Subreaper,
         failed_at: None,
         errno: None,
     };
@@ -122,7 +122,7 @@ impl World {
     /// A machine where every mechanism works, and no runner program.
     pub(crate) fn new() -> Self {
         let world = Self::with_runner("/nowhere/placement-runner");
-        let report = report(&[Mechanism::Cgroup, Mechanism::Subreaper]);
+        let report = report(Mechanism::ALL);
         *world.service.inner.capability.lock().unwrap() = Some(report);
         world
     }

@@ -55,6 +55,8 @@ pub struct Row {
     pub runner: Option<RunnerRecord>,
     /// The leader.
     pub child: ChildIdentity,
+    /// The init of its PID namespace, which was recorded with the leader.
+    pub init: Option<ProcessIdentity>,
     /// The cgroup leaf of its tree.
     pub leaf: Option<Leaf>,
     /// The key of its home.
@@ -203,6 +205,7 @@ pub(crate) fn decode(row: &rusqlite::Row<'_>) -> Result<Row, StoreError> {
         },
         runner: runner(row)?,
         child: child(row)?,
+        init: init(row)?,
         leaf: leaf(row)?,
         home_key: column(row, "home_key")?,
         tmp_key: column(row, "tmp_key")?,
@@ -294,6 +297,14 @@ const RUNNER: Columns = Columns {
     pidfd_inode: "runner_pidfd_inode",
 };
 
+const INIT: Columns = Columns {
+    pid: "init_pid",
+    pgid: "init_pgid",
+    start_ticks: "init_start_ticks",
+    boot_id: "init_boot_id",
+    pidfd_inode: "init_pidfd_inode",
+};
+
 fn child(row: &rusqlite::Row<'_>) -> Result<ChildIdentity, StoreError> {
     identity(row, &CHILD)
 }
@@ -312,6 +323,15 @@ fn runner(row: &rusqlite::Row<'_>) -> Result<Option<RunnerRecord>, StoreError> {
         | (Some(_), ChildIdentity::None | ChildIdentity::Partial) => {
             Err(StoreError::Corrupt { column: "runner_id" })
         }
+    }
+}
+
+/// It comes whole with the leader or not at all.
+fn init(row: &rusqlite::Row<'_>) -> Result<Option<ProcessIdentity>, StoreError> {
+    match identity(row, &INIT)? {
+        ChildIdentity::None => Ok(None),
+        ChildIdentity::Complete(identity) => Ok(Some(identity)),
+        ChildIdentity::Partial => Err(StoreError::Corrupt { column: "init_pid" }),
     }
 }
 

@@ -55,6 +55,15 @@ fn advice(measured: &Capabilities) -> Vec<&'static str> {
              and a /proc that shows every process: mount it without hidepid and subset.",
         );
     }
+    if !available(Mechanism::PidNamespace) {
+        advice.push(
+            "A PID namespace (--mechanism pid_namespace) needs root or unprivileged user namespaces. \
+             ENOSPC: raise\n  sysctl user.max_user_namespaces user.max_pid_namespaces\n\
+             EPERM or EACCES: a container's filter, or AppArmor where\n  \
+             sysctl kernel.apparmor_restrict_unprivileged_userns\nis 1. A container that hides parts \
+             of /proc lets nobody mount another one.",
+        );
+    }
     if measured.report.capability != CleanupScope::ContainedTree {
         advice.push(
             "Launches get what was measured; a process that starts a session of its own can escape \

@@ -10,9 +10,6 @@ pub(crate) fn refuse_later(arguments: &LaunchArgs) -> Result<(), Failure> {
     if let Some(option) = arguments.later.given() {
         return Err(Failure::unsupported(option));
     }
-    if arguments.mechanism == Some(MechanismName::PidNamespace) {
-        return Err(Failure::unsupported("--mechanism pid_namespace"));
-    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::limits::{
     MEMORY_SPOOL_BYTES_MAX, REQUEST_BYTES_MAX, RESOURCES_MAX, SPOOL_BYTES_LIMIT, STDIN_BYTES_MAX,
 };
 use crate::request::Confine;
-use crate::state::{ExitObservation, Mechanism};
+use crate::state::ExitObservation;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
@@ -158,9 +158,6 @@ fn check_supervision(request: &LaunchRequest) -> Result<(), DecodeError> {
     let supervision = &request.supervision;
     if supervision.confine == Confine::WriteRoots {
         return Err(unsupported("supervision.confine"));
-    }
-    if supervision.mechanism == Some(Mechanism::PidNamespace) {
-        return Err(unsupported("supervision.mechanism"));
     }
     if supervision.deadline_ms.is_some_and(|ms| ms == 0 || ms > DEADLINE_MS_MAX) {
         return Err(invalid("supervision.deadline_ms", "must be 1 ms to 30 days"));

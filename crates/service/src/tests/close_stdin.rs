@@ -30,12 +30,7 @@ fn a_runner_closes_it_and_its_row_is_there_with_the_answer() {
         let rows = [Draft::new(EvidenceKind::StdinClosed, "asked for")];
         let row = service.row(&recorded).unwrap();
         service
-            .commit(
-                &row,
-                &rows,
-                &Fields::default(),
-                placement_store::Durability::Normal,
-            )
+            .commit(&row, &rows, &Fields::default(), placement_store::Durability::Normal)
             .unwrap();
         Some(answer(None))
     });
