@@ -251,9 +251,9 @@ fn receive(socket: BorrowedFd<'_>) -> Result<Option<(Message, Option<OwnedFd>)>,
         rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags)
     })
     .map_err(crate::errno)?;
-    let descriptor = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
+    let descriptor = ancillary.drain().find_map(|message| {
+        let RecvAncillaryMessage::ScmRights(mut descriptors) = message else { return None };
+        descriptors.next()
     });
     Ok((received.bytes == MESSAGE_BYTES).then(|| (Message::read(bytes), descriptor)))
 }
