@@ -329,6 +329,24 @@ fn a_start_in_a_command_substitution_returns_while_the_child_runs() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a shell runs the program under test")]
+fn a_started_child_goes_on_when_the_reader_of_its_taker_is_gone() {
+    let world = world();
+    let program = world.program();
+    let id = program.run(["start", "--", "/bin/sh", "-c", TWO_PARTS]).stdout;
+    let attach = program.command(["attach", id.trim()]);
+    let mut outer = Command::new("/bin/sh");
+    outer.args(["-c", "\"$0\" \"$@\" | { read -r first; exec <&-; touch go; echo \"$first\"; }"]);
+    outer.arg(attach.get_program()).args(attach.get_args()).current_dir(world.work());
+    let said = Running::start(outer.env("HOME", program.user_home()).stdin(Stdio::null())).said();
+    assert_eq!(said.stdout, "one\n", "{said:?}");
+    let waited = program.run(["wait", id.trim()]);
+    assert_eq!((waited.code, waited.stderr.as_str()), (6, ""), "{waited:?}");
+    let id = AttemptId::parse(id.trim()).unwrap();
+    assert!(!world.told(&id).contains("stop.requested"), "{}", world.told(&id));
+}
+
+#[test]
 fn however_many_wait_a_stop_and_a_status_are_answered() {
     let world = world();
     let attempt = world.launch_shell("trap '' TERM; touch up; while :; do sleep 0.05; done");

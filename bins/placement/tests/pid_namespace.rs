@@ -36,13 +36,13 @@ fn tree_in(world: &World) -> [Known; 2] {
 fn row(world: &World, id: &AttemptId) -> Row {
     let clock = Arc::new(placement::SystemClock);
     let store = Store::open(&StorePaths::below(&world.root()), Role::Service, clock);
-    let found = store.expect("the store opens").find_any(id).expect("the row is readable");
-    found.expect("the attempt is recorded")
+    let store = store.expect("the store opens");
+    store.find_any(id).expect("the store reads").expect("the attempt is recorded")
 }
 
 #[track_caller]
 fn detail(world: &World, id: &AttemptId, kind: EvidenceKind) -> String {
-    let rows = world.host().evidence(id, 0, None).expect("the evidence is readable");
+    let rows = world.host().evidence(id, 0, None).expect("the evidence reads");
     let row = rows.into_iter().find(|row| row.kind == kind);
     row.unwrap_or_else(|| panic!("no {kind}:\n{}", world.told(id))).detail
 }

@@ -108,6 +108,8 @@ labels! {
         ReconcileUnobserved = "reconcile.unobserved",
         /// A reconcile found no identity and no runner.
         ReconcileUnidentified = "reconcile.unidentified",
+        /// An operator settled what could not be proven, and says why.
+        OperatorResolved = "operator.resolved",
         /// The required scope is gone and the home was removed.
         CleanupComplete = "cleanup.complete",
         /// The required scope is not proven gone; nothing was removed.

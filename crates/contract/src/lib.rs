@@ -30,7 +30,7 @@ pub mod request;
 pub mod secret;
 pub mod state;
 
-pub use attempt::{Attempt, Liveness, Status};
+pub use attempt::{Attempt, Liveness, Pruned, Status};
 pub use canonical::Digest;
 pub use capability::{CapabilityReport, MechanismReport};
 pub use clock::{Clock, Timestamp};
@@ -41,11 +41,12 @@ pub use id::{
     PolicyRef, ProfileId, RecipientId, ResourceName, RootRef, RunnerId,
 };
 pub use request::{
-    Access, EnvironmentName, Launch, LaunchRequest, Leftovers, Limits, OnHostLoss, Purpose,
-    ResourceGrant, StdinMode, Subpath, Supervision, Timeouts,
+    Access, EnvironmentName, ExecutableKind, Launch, LaunchRequest, Leftovers, Limits, OnHostLoss,
+    PlannedExecutable, Purpose, ResourceGrant, SessionEnd, StdinMode, Subpath, Supervision,
+    Timeouts,
 };
 pub use secret::Secret;
 pub use state::{
     AttemptState, CleanupScope, CleanupState, Controller, ExecutionState, Exit, ExitObservation,
-    ExitSource, Mechanism, StreamName,
+    ExitSource, Mechanism, Outcome, StreamName,
 };

@@ -81,6 +81,14 @@ impl AttemptHandle {
         self.inner.had_ended
     }
 
+    /// Says whether only the attempt's receipt is left: it was pruned, and its output is gone.
+    ///
+    /// # Errors
+    /// STORAGE for a damaged row.
+    pub fn is_pruned(&self) -> Result<bool, Error> {
+        Ok(self.attempt()?.pruned)
+    }
+
     /// Returns what is recorded of the attempt now.
     ///
     /// # Errors
@@ -144,7 +152,7 @@ impl AttemptHandle {
     /// Returns when the stop is accepted, not when it is over.
     ///
     /// # Errors
-    /// UNCERTAIN where nothing can be proven to be reached.
+    /// As [`Placement::stop`].
     pub fn stop(&self) -> Result<Attempt, Error> {
         self.inner.host.stop(self.id(), StopMode::Cooperative)
     }
@@ -199,6 +207,11 @@ impl AttemptHandle {
     /// With the default rule for the loss of the host it is stopped when this process ends.
     pub fn detach(self) {
         self.inner.let_go.store(true, Ordering::Release);
+    }
+
+    /// Says whether the child goes on when its host ends.
+    pub fn outlives_host(&self) -> bool {
+        self.inner.rules.on_host_loss == OnHostLoss::Keep
     }
 
     pub(crate) fn link(&self) -> Result<Arc<Link>, Error> {

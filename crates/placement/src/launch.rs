@@ -2,8 +2,10 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{
-    Access, CleanupScope, Leftovers, Mechanism, OnHostLoss, StdinMode, Supervision, Timeouts,
+    Access, CleanupScope, ExecutableKind, Id, Leftovers, Mechanism, OnHostLoss, PlannedExecutable,
+    SessionEnd, StdinMode, Supervision, Timeouts,
 };
+use placement_service::{ExecutableMeasurement, Kind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -20,6 +22,8 @@ pub struct Launch {
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) key: Option<String>,
     pub(crate) stdin_text: Option<String>,
+    pub(crate) session_end: Option<SessionEnd>,
+    pub(crate) executable: Option<PlannedExecutable>,
     pub(crate) required_cleanup: Option<CleanupScope>,
     pub(crate) timeouts: Timeouts,
     pub(crate) supervision: Supervision,
@@ -39,6 +43,8 @@ impl Launch {
             environment: BTreeMap::new(),
             key: None,
             stdin_text: None,
+            session_end: None,
+            executable: None,
             required_cleanup: None,
             timeouts: Timeouts::default(),
             supervision: Supervision::default(),
@@ -108,6 +114,29 @@ impl Launch {
     #[must_use]
     pub fn stdin_pipe(mut self) -> Self {
         self.supervision.stdin = StdinMode::Pipe;
+        self
+    }
+
+    /// Keeps the child's input open until it is closed by [`crate::Placement::close_stdin`] or
+    /// [`crate::AttemptHandle::close_input`]: the end of the input is the end of its session. A text
+    /// that was given comes first.
+    #[must_use]
+    pub fn ends_with_its_input(mut self) -> Self {
+        self.session_end = Some(SessionEnd::StdinClose);
+        self
+    }
+
+    /// Names the program as it was measured; at the start, another one is refused.
+    #[must_use]
+    pub fn measured(mut self, measurement: &ExecutableMeasurement) -> Self {
+        self.executable = Id::parse(&measurement.revision).ok().map(|revision| {
+            let kind = match measurement.kind {
+                Kind::Elf => ExecutableKind::Elf,
+                Kind::Script => ExecutableKind::Script,
+                Kind::Other => ExecutableKind::Other,
+            };
+            PlannedExecutable { revision, kind, digest: measurement.digest.clone() }
+        });
         self
     }
 

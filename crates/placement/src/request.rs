@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::launch::Launch;
 use camino::{Utf8Path, Utf8PathBuf};
+use placement_contract::limits::ARGUMENT_BYTES_MAX;
 use placement_contract::request::Argument;
 use placement_contract::{
     Access, ActionId, AttemptId, CleanupScope, Code, EnvironmentName, ExitObservation, GrantRef,
@@ -69,12 +70,14 @@ pub(crate) fn request(
         launch: placement_contract::Launch {
             executable: program(&launch.program)?,
             argv: arguments.collect::<Result<_, _>>()?,
-            stdin_eof: launch.stdin_text.is_some(),
+            stdin_eof: launch.stdin_text.is_some() && launch.session_end.is_none(),
+            session_end: launch.session_end,
             stdin: launch.stdin_text,
             environment: environment.keys().cloned().collect(),
             working_directory_ref,
             readiness: "started".to_owned(),
         },
+        executable: launch.executable,
         resources,
         environment,
         environment_refs: BTreeMap::new(),
@@ -172,8 +175,9 @@ fn program(text: &str) -> Result<Argument, Error> {
 }
 
 fn argument(what: &str, text: &str) -> Result<Argument, Error> {
-    Argument::parse(text)
-        .ok_or_else(|| invalid(format!("the {what} must be at most 16384 bytes without NUL")))
+    Argument::parse(text).ok_or_else(|| {
+        invalid(format!("the {what} must be at most {ARGUMENT_BYTES_MAX} bytes without NUL"))
+    })
 }
 
 fn environment(

@@ -7,13 +7,17 @@ use crate::limits::ADMITTED_ROOTS_MAX;
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::limits::ENVIRONMENT_VALUE_BYTES_MAX;
 use placement_contract::{
-    Access, BindingRef, Code, Digest, EnvironmentName, PolicyRef, ProfileId, Refusal, RootRef,
+    Access, BindingRef, Code, Digest, EnvironmentName, OwnerId, PolicyRef, ProfileId, Refusal,
+    RootRef,
 };
 use placement_paths::resolve_directory;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where programs are looked for unless the host says otherwise.
 pub const SEARCH_PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The type of a binding whose requests a driver plans.
+const DRIVER_TYPE: &str = "harness.driver";
 
 /// A name and the measured digest of what it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +49,9 @@ pub struct Snapshot {
     admitted_roots: Vec<AdmittedRoot>,
     search_path: String,
     environment: BTreeMap<EnvironmentName, String>,
+    /// Whether the binding is a driver's, and not for simple commands.
+    is_driven: bool,
+    operators: BTreeSet<OwnerId>,
 }
 
 impl Snapshot {
@@ -57,6 +64,8 @@ impl Snapshot {
     /// Takes definitions, the default search path, no roots and no environment.
     pub fn new(definitions: Definitions) -> Self {
         let Definitions { binding, profile, policy } = definitions;
+        let kind = binding.definition.pointer("/meta/type");
+        let is_driven = kind.is_some_and(|kind| kind == DRIVER_TYPE);
         Self {
             binding: Named { digest: binding.digest(BINDING_REVISION), r#ref: binding.r#ref },
             profile: Named { digest: profile.digest(PROFILE_REVISION), r#ref: profile.r#ref },
@@ -65,7 +74,17 @@ impl Snapshot {
             admitted_roots: Vec::new(),
             search_path: SEARCH_PATH_DEFAULT.to_owned(),
             environment: BTreeMap::new(),
+            is_driven,
+            operators: BTreeSet::new(),
         }
+    }
+
+    /// Names who may settle an attempt of which nothing can be proven; the user who owns the root
+    /// where nobody is named.
+    #[must_use]
+    pub fn with_operators(mut self, operators: impl IntoIterator<Item = OwnerId>) -> Self {
+        self.operators = operators.into_iter().collect();
+        self
     }
 
     /// Takes another search path; it is the `PATH` of every child too.
@@ -117,7 +136,8 @@ impl Snapshot {
             return Ok(root_ref);
         }
         if self.admitted_roots.len() >= ADMITTED_ROOTS_MAX {
-            return Err(Refusal::new(Code::Invalid, "at most 256 directories can be admitted"));
+            let message = format!("at most {ADMITTED_ROOTS_MAX} directories can be admitted");
+            return Err(Refusal::new(Code::Invalid, message));
         }
         self.admitted_roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access });
         Ok(root_ref)
@@ -141,6 +161,16 @@ impl Snapshot {
     /// Returns what the launch policy allows.
     pub const fn rules(&self) -> &LaunchPolicy {
         &self.rules
+    }
+
+    /// Says whether requests are a driver's, and not simple commands.
+    pub const fn is_driven(&self) -> bool {
+        self.is_driven
+    }
+
+    /// Returns who may settle an attempt of which nothing can be proven; empty where nobody is named.
+    pub const fn operators(&self) -> &BTreeSet<OwnerId> {
+        &self.operators
     }
 
     /// Finds an admitted directory.

@@ -89,3 +89,25 @@ fn an_unlisted_reference_is_denied_by_its_name() {
     assert!(refusal.message.contains("REGION"), "{refusal}");
     assert!(!refusal.message.contains("canary"), "{refusal}");
 }
+
+#[test]
+fn an_exit_gated_by_the_output_is_for_simple_commands_only() {
+    let gated = |request: &mut Value| request["required_exit_observation"] = json!("eof_gated");
+    let commands = Snapshot::embedded();
+    assert!(!commands.is_driven());
+    assert_eq!(code(&commands, gated), None);
+    let mut definitions = Definitions::embedded();
+    definitions.binding.definition["meta"]["type"] = json!("harness.driver");
+    let driven = Snapshot::new(definitions);
+    assert!(driven.is_driven());
+    assert_eq!(code(&driven, gated), Some(Code::Invalid));
+    assert_eq!(code(&driven, |_| ()), None);
+}
+
+#[test]
+fn nobody_is_an_operator_by_name_unless_the_host_says_so() {
+    assert!(Snapshot::embedded().operators().is_empty());
+    let ops = placement_contract::OwnerId::parse("team:ops").unwrap();
+    let snapshot = Snapshot::embedded().with_operators([ops.clone()]);
+    assert!(snapshot.operators().contains(&ops));
+}

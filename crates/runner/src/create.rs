@@ -16,9 +16,8 @@ use placement_process::{
 };
 use placement_protocol::StopMode;
 use placement_store::{Fields, RecordError};
-use std::ffi::{CStr, CString};
-
 use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -42,6 +41,7 @@ impl Runner {
             temporary_base: self.order.tmp_base.clone(),
             search_path: self.order.search_path.clone(),
             values,
+            known_digests: self.known_digests.take(),
         });
         loop {
             self.turn(Some(Instant::now()));
@@ -252,7 +252,10 @@ impl Runner {
     }
 
     fn open_input(&mut self, stdin: Option<OwnedFd>) {
-        let Some(stdin) = stdin else { return };
+        let Some(stdin) = stdin else {
+            self.input = Input::nothing();
+            return;
+        };
         self.input = Input::open(stdin);
         if let Some(text) = &self.request.launch.stdin {
             let close = self.request.launch.stdin_eof;
@@ -301,7 +304,9 @@ impl Runner {
     }
 
     fn plumb(&self) -> Result<Plumbing, ()> {
-        let wants_input = self.request.launch.stdin.is_some()
+        let launch = &self.request.launch;
+        let wants_input = launch.stdin.is_some()
+            || launch.session_end.is_some()
             || self.request.supervision.stdin == StdinMode::Pipe;
         let (stdin_theirs, stdin_ours) = if wants_input {
             let pipe = Pipe::to_child().map_err(|_| ())?;

@@ -5,7 +5,7 @@ use crate::limits::{FINISH_EXTRA, GROUP_ZOMBIES, LOOK};
 use crate::places::with_errno;
 use crate::reconcile::{place_of, recorded_leaf};
 use crate::refusal::{conflict, unavailable};
-use crate::service::was_overtaken;
+use crate::service::Found;
 use crate::tree::RecordedLeaf;
 use placement_contract::{
     Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, LaunchRequest, Refusal,
@@ -34,7 +34,10 @@ impl Service {
     /// gone (`cleanup.refused`; nothing is removed); UNAVAILABLE where the removal failed
     /// (`cleanup.failed`; a later cleanup may succeed); STORAGE.
     pub fn cleanup(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
-        let row = self.row(attempt_id)?;
+        let row = match self.find(attempt_id)? {
+            Found::Row(row) => *row,
+            Found::Pruned(attempt) => return Ok(*attempt),
+        };
         if row.state.cleanup == CleanupState::Complete {
             return Ok(row.attempt());
         }
@@ -89,11 +92,7 @@ impl Service {
 
     /// Nothing where a concurrent cleanup or somebody else came first.
     fn record_cleanup(&self, row: &Row, rows: &[Draft]) -> Result<Option<Row>, Refusal> {
-        match self.record_on(row, rows, &Fields::default(), Durability::Normal) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) if was_overtaken(&error) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        self.commit(row, rows, &Fields::default(), Durability::Normal)
     }
 
     /// Gathers what is recorded and what is seen now, and asks for the proof.

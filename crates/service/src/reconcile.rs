@@ -2,7 +2,7 @@
 
 use crate::Service;
 use crate::limits::PARENT_DEATH;
-use crate::service::was_overtaken;
+use crate::service::Found;
 use crate::survivors;
 use crate::tree::{Ended, RecordedLeaf, RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
@@ -26,7 +26,10 @@ impl Service {
     /// # Errors
     /// `NOT_FOUND` and STORAGE.
     pub fn reconcile(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
-        Ok(self.reconcile_row(self.row(attempt_id)?)?.attempt())
+        match self.find(attempt_id)? {
+            Found::Row(row) => Ok(self.reconcile_row(*row)?.attempt()),
+            Found::Pruned(attempt) => Ok(*attempt),
+        }
     }
 
     /// Reconciles when a runner of this service has ended; what fails is left to the next one.
@@ -206,11 +209,7 @@ impl Service {
     }
 
     fn settle(&self, row: &Row, rows: &[Draft]) -> Result<Option<Row>, Refusal> {
-        match self.record_on(row, rows, &Fields::default(), Durability::Normal) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) if was_overtaken(&error) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        self.commit(row, rows, &Fields::default(), Durability::Normal)
     }
 
     /// Looks for what is left of a tree without a leaf; runners and inits are known to be none of it,

@@ -8,6 +8,13 @@ pub(crate) fn unknown_attempt(attempt_id: &AttemptId) -> Refusal {
     Refusal::new(Code::NotFound, format!("this owner has no attempt {attempt_id}"))
 }
 
+/// Answers for an attempt of which only a receipt is left.
+pub(crate) fn pruned_attempt(attempt_id: &AttemptId) -> Refusal {
+    let message = format!("attempt {attempt_id} was pruned, and only its receipt is left");
+    let hint = "`placement show ATTEMPT` tells how it ended";
+    Refusal::new(Code::NotFound, message).with_hint(hint)
+}
+
 /// Words that no runner could be started.
 pub(crate) fn not_started(error: StartError) -> Refusal {
     let (message, hint) = match error {
@@ -31,6 +38,11 @@ pub(crate) fn conflict(message: impl Into<String>) -> Refusal {
 /// Words that something did not answer; a retry may succeed.
 pub(crate) fn unavailable(message: impl Into<String>) -> Refusal {
     Refusal::new(Code::Unavailable, message)
+}
+
+/// Words that a living runner did not answer within the fence.
+pub(crate) fn runner_silent() -> Refusal {
+    unavailable("the runner lives and does not answer")
 }
 
 #[cfg(test)]

@@ -239,7 +239,7 @@ mod tests {
         for leader in [LeaderSeen::Present, LeaderSeen::Absent, LeaderSeen::Unknown] {
             for execution in OPEN {
                 for mechanism in ENDED_BY_ANYBODY {
-                    let seen = Facts { leader, mechanism, ..facts(execution) };
+                    let seen = Facts { mechanism, leader, ..facts(execution) };
                     assert_eq!(decide(seen), Verdict::EndTree);
                 }
             }

@@ -134,6 +134,7 @@ impl Row {
             created_at: self.created_at.clone(),
             updated_at: self.updated_at.clone(),
             last_observed_at: self.last_observed_at.clone(),
+            pruned: false,
         }
     }
 
@@ -249,7 +250,7 @@ fn flag(row: &rusqlite::Row<'_>, name: &'static str) -> Result<Option<bool>, Sto
     }
 }
 
-fn exit(row: &rusqlite::Row<'_>) -> Result<Option<Exit>, StoreError> {
+pub(crate) fn exit(row: &rusqlite::Row<'_>) -> Result<Option<Exit>, StoreError> {
     let code: Option<i32> = column(row, "exit_code")?;
     let signal: Option<i32> = column(row, "exit_signal")?;
     match (code, signal, flag(row, "exit_core")?) {

@@ -110,10 +110,12 @@ impl Stage {
                 argv: vec![argument("-c"), argument(script)],
                 stdin: None,
                 stdin_eof: false,
+                session_end: None,
                 environment: Vec::new(),
                 working_directory_ref: Some(directory.clone()),
                 readiness: "started".to_owned(),
             },
+            executable: None,
             resources: vec![ResourceGrant {
                 name: directory,
                 grant_ref: GrantRef::parse(root_ref.as_str()).expect("a reference is an id"),

@@ -2,10 +2,11 @@
 //! the fixtures without one.
 
 use super::cgroup::Delegated;
-use super::place::{ORDINARY_ID, Place};
+use super::place::Place;
 use super::{Cargo, step};
 use crate::command::{Failure, capture, shown};
 use camino::{Utf8Path, Utf8PathBuf};
+use placement_testkit::ORDINARY_ID;
 use serde::Deserialize;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -47,23 +47,11 @@ pub(crate) enum LaterCommand {
     #[command(hide = true)]
     Sweep(Anything),
     #[command(hide = true)]
-    CloseStdin(Anything),
-    #[command(hide = true)]
-    Resolve(Anything),
-    #[command(hide = true)]
-    Prune(Anything),
-    #[command(hide = true)]
     Profile(Anything),
     #[command(hide = true)]
     AdoptRoot(Anything),
     #[command(hide = true)]
-    Measure(Anything),
-    #[command(hide = true)]
     Locate(Anything),
-    #[command(hide = true)]
-    Completions(Anything),
-    #[command(hide = true)]
-    Man(Anything),
 }
 
 impl LaterCommand {
@@ -73,15 +61,9 @@ impl LaterCommand {
             Self::Window(_) => "window",
             Self::Turn(_) => "turn",
             Self::Sweep(_) => "sweep",
-            Self::CloseStdin(_) => "close-stdin",
-            Self::Resolve(_) => "resolve",
-            Self::Prune(_) => "prune",
             Self::Profile(_) => "profile",
             Self::AdoptRoot(_) => "adopt-root",
-            Self::Measure(_) => "measure",
             Self::Locate(_) => "locate",
-            Self::Completions(_) => "completions",
-            Self::Man(_) => "man",
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct LaunchArgs {
     pub(crate) program: Vec<String>,
 }
 
-/// What happens, once: a pair of words that two options share.
+/// What happens to what still runs: the two words that two options share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StopOrKeep {
     /// End it
@@ -134,8 +134,10 @@ fn cpu_millis(text: &str) -> Result<u64, String> {
     millis.ok_or_else(|| "is too much".to_owned())
 }
 
-/// Reads a duration: a whole number and ms, s, m or h.
-fn duration(text: &str) -> Result<Duration, String> {
+const DURATION_RULE: &str = "give a whole number and ms, s, m, h or d, such as 90s";
+
+/// Reads a duration: a whole number and ms, s, m, h or d.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let unit_ms = match unit {
@@ -143,10 +145,10 @@ fn duration(text: &str) -> Result<Duration, String> {
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
-        _ => return Err("give a whole number and ms, s, m or h, such as 90s".to_owned()),
+        "d" => 86_400_000,
+        _ => return Err(DURATION_RULE.to_owned()),
     };
-    let number: u64 =
-        number.parse().map_err(|_| "give a whole number and ms, s, m or h, such as 90s")?;
+    let number: u64 = number.parse().map_err(|_| DURATION_RULE)?;
     number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "is too long".to_owned())
 }
 
@@ -180,7 +182,8 @@ mod tests {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1_500)));
         assert_eq!(duration("2h"), Ok(Duration::from_hours(2)));
-        for wrong in ["", "5", "s", "-1s", "1.5s", "1d", "99999999999999999h"] {
+        assert_eq!(duration("30d"), Ok(Duration::from_hours(720)));
+        for wrong in ["", "5", "s", "-1s", "1.5s", "1w", "99999999999999999h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -50,6 +50,7 @@ pub(crate) fn limits(measured: &Capabilities) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-fn yes_no(yes: bool) -> String {
+/// Says yes or no.
+pub(crate) fn yes_no(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()
 }

@@ -25,7 +25,7 @@ pub(crate) fn to_end(
         print_log(host, &attempt, &mut sink)?;
     } else {
         source.pump(&attempt.input());
-        pass_through(&attempt, &mut sink);
+        pass_through(&attempt, &mut sink)?;
     }
     for stream in StreamName::ALL {
         if attempt.is_truncated(*stream) == Some(true) {
@@ -54,14 +54,18 @@ pub(crate) fn conclude(end: &End, replayed: bool, style: Style) -> Result<u8, Fa
     Ok(exit_code::of_end(end))
 }
 
-/// Passes output on as it comes; without a reader here the child is asked to stop, and what it
-/// still says is taken and dropped so that it can.
-fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) {
+/// Passes output on as it comes. Without a reader here it is as if this host were lost: a child that
+/// outlives its host is let go, any other is asked to stop, and what it still says is taken and
+/// dropped so that it can.
+fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) -> Result<(), Failure> {
     let mut reader_gone = false;
     for chunk in attempt.output() {
         match chunk {
             Ok(chunk) if !reader_gone => {
-                if sink.write(&chunk).is_err() {
+                if let Err(error) = sink.write(&chunk) {
+                    if attempt.outlives_host() {
+                        return Err(error.into());
+                    }
                     reader_gone = true;
                     if let Err(error) = attempt.stop() {
                         say(&format!("the stop was not taken: {error}"));
@@ -71,7 +75,7 @@ fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) {
             Ok(_) => {}
             Err(error) => {
                 say(&format!("the streams of attempt {} are lost: {error}", attempt.id()));
-                return;
+                return Ok(());
             }
         }
     }
@@ -79,11 +83,13 @@ fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) {
         let id = attempt.id();
         say(&format!("the streams of attempt {id} were taken over; waiting for its end"));
     }
+    Ok(())
 }
 
 /// Prints everything that is kept of an ended attempt, acknowledged or not.
 fn print_log(host: &Placement, attempt: &AttemptHandle, sink: &mut Sink) -> Result<(), Failure> {
-    if attempt.attempt()?.execution_state == ExecutionState::Intended {
+    let recorded = attempt.attempt()?;
+    if recorded.execution_state == ExecutionState::Intended || recorded.pruned {
         return Ok(());
     }
     let mut observer = match host.observe(attempt.id()) {

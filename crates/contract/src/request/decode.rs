@@ -11,6 +11,7 @@ use crate::limits::{
     STDIN_BYTES_MAX,
 };
 use crate::request::Confine;
+use crate::state::ExitObservation;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
@@ -65,6 +66,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<LaunchRequest, DecodeError> {
     check_launch(&request)?;
     check_environment(&request)?;
     check_supervision(&request)?;
+    check_exit_observation(&request)?;
     read::<Given>(bytes)?.reads_back(&request)?;
     Ok(request)
 }
@@ -94,6 +96,9 @@ fn check_launch(request: &LaunchRequest) -> Result<(), DecodeError> {
     }
     if launch.stdin_eof && launch.stdin.is_none() {
         return Err(invalid("launch.stdin_eof", "needs launch.stdin"));
+    }
+    if launch.stdin_eof && launch.session_end.is_some() {
+        return Err(invalid("launch.session_end", "must be left out with launch.stdin_eof"));
     }
     if launch.readiness.is_empty() || launch.readiness.len() > 256 {
         return Err(invalid("launch.readiness", "must be 1 to 256 bytes"));
@@ -183,6 +188,16 @@ fn check_limits(limits: &Limits) -> Result<(), DecodeError> {
     }
     if out_of(limits.cpu_millis, CPU_MILLIS_MIN, CPU_MILLIS_MAX) {
         return Err(invalid("supervision.limits.cpu_millis", "must be 10 to 8192000"));
+    }
+    Ok(())
+}
+
+/// A simple command may learn of its end by the end of its output; a driven session may not.
+fn check_exit_observation(request: &LaunchRequest) -> Result<(), DecodeError> {
+    let gated = request.required_exit_observation == ExitObservation::EofGated;
+    if gated && request.launch.session_end.is_some() {
+        let rule = "must be independent for what a driver plans";
+        return Err(invalid("required_exit_observation", rule));
     }
     Ok(())
 }

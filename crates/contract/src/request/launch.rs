@@ -1,6 +1,7 @@
 //! What a driver declares: the program, its arguments, input and environment names.
 
 use super::environment::EnvironmentName;
+use super::planned::SessionEnd;
 use crate::id::ResourceName;
 use crate::limits::ARGUMENT_BYTES_MAX;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -20,6 +21,9 @@ pub struct Launch {
     /// Whether input is closed after the initial input; needs `stdin`.
     #[serde(default)]
     pub stdin_eof: bool,
+    /// How a session of the program ends; not with `stdin_eof`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_end: Option<SessionEnd>,
     /// Names that the environment must supply, at most 64, each once.
     #[serde(default)]
     pub environment: Vec<EnvironmentName>,

@@ -8,6 +8,7 @@ mod decode;
 mod environment;
 mod exact;
 mod launch;
+mod planned;
 mod resource;
 mod supervision;
 mod timeouts;
@@ -16,6 +17,7 @@ mod worded;
 pub use decode::DecodeError;
 pub use environment::EnvironmentName;
 pub use launch::{Argument, Launch};
+pub use planned::{ExecutableKind, PlannedExecutable, SessionEnd};
 pub use resource::{Access, Purpose, ResourceGrant, Subpath, SubpathError};
 pub use supervision::{Confine, Leftovers, Limits, OnHostLoss, StdinMode, Supervision};
 pub use timeouts::Timeouts;
@@ -58,6 +60,9 @@ pub struct LaunchRequest {
     pub profile_digest: Digest,
     /// What to launch.
     pub launch: Launch,
+    /// The program as it was measured for the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable: Option<PlannedExecutable>,
     /// Directories that the launch may use, at most 16, each name once.
     pub resources: Vec<ResourceGrant>,
     /// Nonsecret environment values, at most 64.

@@ -9,7 +9,6 @@ const FIELD_BYTES_MAX: usize = 256;
 const LATER_FIELDS: &[&str] = &[
     "configuration_context",
     "configuration_digest",
-    "executable",
     "gateway",
     "options",
     "placement_binding_digest",
@@ -20,8 +19,7 @@ const LATER_FIELDS: &[&str] = &[
     "projections",
     "session_ref",
 ];
-const LATER_LAUNCH_FIELDS: &[&str] =
-    &["home_ref", "login", "provider_home", "required_files", "session_end"];
+const LATER_LAUNCH_FIELDS: &[&str] = &["home_ref", "login", "provider_home", "required_files"];
 
 /// Words an error of text that is well-formed JSON; `.` is the path of the request itself.
 ///

@@ -74,7 +74,6 @@ fn fields_of_later_versions_are_unsupported_by_name() {
     let cases = [
         "configuration_context",
         "configuration_digest",
-        "executable",
         "gateway",
         "options",
         "placement_binding_digest",
@@ -88,7 +87,6 @@ fn fields_of_later_versions_are_unsupported_by_name() {
         "launch.login",
         "launch.provider_home",
         "launch.required_files",
-        "launch.session_end",
     ];
     for field in cases {
         for value in [json!(CANARY), json!({ CANARY: CANARY }), json!([]), Value::Null] {

@@ -153,7 +153,7 @@ fn identical_intents_at_once_are_one_receipt() {
     let recorded =
         outcomes.iter().filter(|outcome| matches!(outcome, Intended::Recorded(_))).count();
     assert_eq!(recorded, 1);
-    let rows: Vec<Row> = outcomes.into_iter().map(Intended::into_row).collect();
-    assert!(rows.iter().all(|row| *row == rows[0]));
+    let seen: Vec<_> = outcomes.into_iter().map(Intended::into_attempt).collect();
+    assert!(seen.iter().all(|attempt| *attempt == seen[0]));
     assert_eq!(store.count(None, Selection::All).unwrap(), 1);
 }

@@ -118,7 +118,7 @@ pub(crate) fn intend_request(
 pub(crate) fn intend(store: &Store, attempt: &str) -> Row {
     match intend_request(store, &request(attempt)).unwrap() {
         Intended::Recorded(row) => row,
-        Intended::Replayed(_) => panic!("{attempt} was there"),
+        Intended::Replayed(_) | Intended::Pruned(_) => panic!("{attempt} was there"),
     }
 }
 

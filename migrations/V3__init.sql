@@ -6,4 +6,4 @@ ALTER TABLE placement_attempts ADD COLUMN init_start_ticks INTEGER CHECK (init_s
 ALTER TABLE placement_attempts ADD COLUMN init_boot_id     TEXT;
 ALTER TABLE placement_attempts ADD COLUMN init_pidfd_inode INTEGER CHECK (init_pidfd_inode >= 0);
 
-UPDATE placement_store_binding SET schema = 2;
+UPDATE placement_store_binding SET schema = 3;
