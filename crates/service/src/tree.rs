@@ -153,7 +153,7 @@ mod tests {
         };
         match end_leaf(&leaf(&here)) {
             TreeEnd::Gone(ended) => {
-                assert_eq!(ended.gone.proof(), "the cgroup does not exist any more")
+                assert_eq!(ended.gone.proof(), "the cgroup does not exist any more");
             }
             TreeEnd::Remains(phrase) => println!("no cgroup2 to look into here: {phrase}"),
         }

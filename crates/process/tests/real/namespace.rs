@@ -1,5 +1,7 @@
 //! PID namespaces: what the program finds there, how it ends, and what is left.
 
+#![expect(clippy::print_stdout, reason = "a test says why it did not look")]
+
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use crate::support::{
