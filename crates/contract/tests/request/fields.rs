@@ -98,12 +98,9 @@ fn fields_of_later_versions_are_unsupported_by_name() {
 }
 
 #[test]
-fn values_of_later_versions_are_unsupported_by_name() {
-    for (pointer, value, field) in [("/supervision/confine", "write_roots", "supervision.confine")]
-    {
-        let (code, named, _) = refused(pointer, json!(value));
-        assert_eq!((code, named.as_str()), (Code::Unsupported, field));
-    }
+fn a_value_of_a_later_version_is_unsupported_by_name() {
+    let (code, named, _) = refused("/supervision/confine", json!("write_roots"));
+    assert_eq!((code, named.as_str()), (Code::Unsupported, "supervision.confine"));
 }
 
 #[test]
