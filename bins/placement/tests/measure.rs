@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 use placement::{Code, Digest, EvidenceKind, ExecutionState, Launch};
 use placement_testkit::wait_until;
 use placement_world::contract::request::Argument;
-use placement_world::contract::{ExecutableKind, Id, LaunchRequest, PlannedExecutable};
+use placement_world::contract::{Id, LaunchRequest, PlannedExecutable};
 use placement_world::{PATIENCE, Program, Stage, World};
 use serde_json::Value;
 use std::fs::{self, File, Permissions};
@@ -32,7 +32,7 @@ fn planned(stage: &Stage, tool: &Utf8PathBuf) -> LaunchRequest {
     request.launch.argv = Vec::new();
     request.executable = Some(PlannedExecutable {
         revision: Id::parse(&measured.revision).expect("a revision is an id"),
-        kind: ExecutableKind::from_label(measured.kind.label()).expect("one set of kinds"),
+        kind: measured.kind,
         digest: measured.digest,
     });
     request

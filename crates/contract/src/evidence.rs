@@ -40,8 +40,10 @@ labels! {
         ExecutableMeasured = "executable.measured",
         /// The program is not the one that was planned.
         ExecutableChanged = "executable.changed",
-        /// The program was not found or cannot be measured.
+        /// The program cannot be executed or measured.
         ExecutableRefused = "executable.refused",
+        /// The program was not found.
+        ExecutableNotFound = "executable.not_found",
         /// A child may exist from here on; names its containment.
         ChildCreating = "child.creating",
         /// The child's identity was recorded while it waits behind the gate.

@@ -2,20 +2,7 @@
 
 use crate::limits::SCRIPT_HEAD_BYTES;
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// What kind of program a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// An ELF file, which the kernel runs from its descriptor.
-    Elf,
-    /// A script with an interpreter line.
-    Script,
-    /// Anything else; the kernel runs it only if a binary format is registered for it.
-    Other,
-}
+use placement_contract::ExecutableKind;
 
 /// The interpreter line of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,30 +22,14 @@ pub(crate) enum LineError {
     CarriageReturn,
 }
 
-impl Kind {
-    pub(crate) fn of(head: &[u8]) -> Self {
-        if head.starts_with(b"\x7fELF") {
-            Self::Elf
-        } else if head.starts_with(b"#!") {
-            Self::Script
-        } else {
-            Self::Other
-        }
-    }
-
-    /// Returns the wire label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Elf => "elf",
-            Self::Script => "script",
-            Self::Other => "other",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.label())
+/// Tells what kind of program a file is from its first bytes.
+pub(crate) fn kind_of(head: &[u8]) -> ExecutableKind {
+    if head.starts_with(b"\x7fELF") {
+        ExecutableKind::Elf
+    } else if head.starts_with(b"#!") {
+        ExecutableKind::Script
+    } else {
+        ExecutableKind::Other
     }
 }
 
@@ -99,10 +70,10 @@ mod tests {
 
     #[test]
     fn the_magic_bytes_tell_the_kind() {
-        assert_eq!(Kind::of(b"\x7fELF\x02\x01"), Kind::Elf);
-        assert_eq!(Kind::of(b"#!/bin/sh\n"), Kind::Script);
-        assert_eq!(Kind::of(b"echo hi\n"), Kind::Other);
-        assert_eq!(Kind::of(b""), Kind::Other);
+        assert_eq!(kind_of(b"\x7fELF\x02\x01"), ExecutableKind::Elf);
+        assert_eq!(kind_of(b"#!/bin/sh\n"), ExecutableKind::Script);
+        assert_eq!(kind_of(b"echo hi\n"), ExecutableKind::Other);
+        assert_eq!(kind_of(b""), ExecutableKind::Other);
     }
 
     #[test]

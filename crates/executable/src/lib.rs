@@ -45,7 +45,6 @@ mod open;
 mod search;
 
 pub use facts::{Changed, Fact, Facts, Moment, Which};
-pub use kind::Kind;
 pub use known::KnownDigests;
 pub use limits::{EXECUTABLE_BYTES_MAX, SEARCH_PATH_BYTES_MAX, STEP_BYTES_MAX};
 pub use measured::{ExecutableMeasurement, Interpreter, MEASUREMENT_REVISION, Measured};

@@ -1,9 +1,8 @@
 //! A measured program: its facts, its descriptor, and looking at it again.
 
 use crate::facts::{Changed, Fact, Facts, Which};
-use crate::kind::Kind;
 use camino::{Utf8Path, Utf8PathBuf};
-use placement_contract::Digest;
+use placement_contract::{Digest, ExecutableKind};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,7 +19,7 @@ pub struct ExecutableMeasurement {
     /// The path under which it was opened.
     pub path: Utf8PathBuf,
     /// What kind of program it is.
-    pub kind: Kind,
+    pub kind: ExecutableKind,
     /// The interpreter of a script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<Interpreter>,

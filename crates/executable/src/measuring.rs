@@ -2,13 +2,13 @@
 
 use crate::content::Content;
 use crate::facts::{Changed, Which};
-use crate::kind::{InterpreterLine, Kind, LineError, interpreter_line};
+use crate::kind::{InterpreterLine, LineError, interpreter_line, kind_of};
 use crate::known::KnownDigests;
 use crate::limits::{EXECUTABLE_BYTES_MAX, READ_BYTES, STEP_BYTES_MAX};
 use crate::measured::{ExecutableMeasurement, Held, Interpreter, MEASUREMENT_REVISION, Measured};
 use crate::open::{OpenError, open_program};
 use camino::Utf8Path;
-use placement_contract::Digest;
+use placement_contract::{Digest, ExecutableKind};
 use std::io;
 use std::os::unix::fs::FileExt;
 
@@ -81,6 +81,23 @@ pub enum MeasureError {
         #[source]
         source: io::Error,
     },
+}
+
+impl MeasureError {
+    /// Words the error with why a file could not be opened; never what the system said.
+    pub fn with_reason(&self) -> String {
+        match self {
+            Self::Program(why) | Self::Interpreter(why) => format!("{self}: {why}"),
+            Self::NotAbsolute
+            | Self::InterpreterMissing
+            | Self::InterpreterLine
+            | Self::CarriageReturn
+            | Self::TooLarge { .. }
+            | Self::ShortRead { .. }
+            | Self::Changed(_)
+            | Self::Read { .. } => self.to_string(),
+        }
+    }
 }
 
 /// One file being hashed.
@@ -156,7 +173,7 @@ impl Measuring {
                     return Ok(Progress::More);
                 }
                 let program = hashing.finish(self.known.as_ref())?;
-                if Kind::of(&program.head) != Kind::Script {
+                if kind_of(&program.head) != ExecutableKind::Script {
                     return Ok(Progress::Done(Box::new(measured(program, None))));
                 }
                 let line = interpreter_line(&program.head)?;
@@ -203,7 +220,7 @@ fn measured(program: Hashed, interpreter: Option<(InterpreterLine, Hashed)>) -> 
     let measurement = ExecutableMeasurement {
         revision: MEASUREMENT_REVISION.to_owned(),
         path: program.held.path.clone(),
-        kind: Kind::of(&program.head),
+        kind: kind_of(&program.head),
         interpreter: described,
         size: program.held.facts.size,
         digest: program.digest,

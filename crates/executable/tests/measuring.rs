@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use camino::{Utf8Path, Utf8PathBuf};
-use placement_contract::Digest;
+use placement_contract::{Digest, ExecutableKind};
 use placement_executable::{
-    Changed, Fact, FileKind, Kind, MeasureError, Measured, Measuring, OpenError, Progress,
+    Changed, Fact, FileKind, MeasureError, Measured, Measuring, OpenError, Progress,
     STEP_BYTES_MAX, Which,
 };
 use std::fs;
@@ -47,7 +47,7 @@ fn an_elf_file_is_measured_whole() {
     program(&base.join("tool"), &content);
     let measured = measure(&base.join("tool")).unwrap();
     let measurement = measured.measurement();
-    assert_eq!(measurement.kind, Kind::Elf);
+    assert_eq!(measurement.kind, ExecutableKind::Elf);
     assert_eq!(measurement.size, content.len() as u64);
     assert_eq!(measurement.digest, Digest::of_bytes(&content));
     assert_eq!(measurement.path, base.join("tool"));
@@ -76,7 +76,7 @@ fn a_script_is_measured_with_its_interpreter() {
     program(&interpreter, &elf(1_000));
     program(&base.join("tool"), format!("#! {interpreter} -x y\nhello\n").as_bytes());
     let measured = measure(&base.join("tool")).unwrap();
-    assert_eq!(measured.measurement().kind, Kind::Script);
+    assert_eq!(measured.measurement().kind, ExecutableKind::Script);
     let described = measured.measurement().interpreter.as_ref().unwrap();
     assert_eq!(described.line, format!("{interpreter} -x y"));
     assert_eq!(described.path, interpreter);
@@ -96,7 +96,7 @@ fn a_file_of_no_known_kind_is_other() {
     let (_scratch, base) = scratch();
     program(&base.join("tool"), b"echo hi\n");
     program(&base.join("empty"), b"");
-    assert_eq!(measure(&base.join("tool")).unwrap().measurement().kind, Kind::Other);
+    assert_eq!(measure(&base.join("tool")).unwrap().measurement().kind, ExecutableKind::Other);
     let empty = measure(&base.join("empty")).unwrap();
     assert_eq!(empty.measurement().digest, Digest::of_bytes(b""));
 }

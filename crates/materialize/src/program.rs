@@ -24,7 +24,7 @@ pub(crate) fn check_planned(
     if planned.revision.as_str() != seen.revision {
         return changed(format!("planned as {}, measured as {}", planned.revision, seen.revision));
     }
-    let is_planned = planned.kind.label() == seen.kind.label() && planned.digest == seen.digest;
+    let is_planned = planned.kind == seen.kind && planned.digest == seen.digest;
     if !is_planned {
         return changed(format!(
             "planned {} {}, found {} {}",
@@ -35,12 +35,14 @@ pub(crate) fn check_planned(
 }
 
 pub(crate) fn not_found(error: SearchError) -> Failed {
-    let code = match error {
-        SearchError::NotFound => Code::ExecutableNotFound,
-        SearchError::NotExecutable => Code::ExecutableRefused,
-        SearchError::Invalid | SearchError::SearchPath => Code::Invalid,
+    let (kind, code) = match error {
+        SearchError::NotFound => (EvidenceKind::ExecutableNotFound, Code::ExecutableNotFound),
+        SearchError::NotExecutable => (EvidenceKind::ExecutableRefused, Code::ExecutableRefused),
+        SearchError::Invalid | SearchError::SearchPath => {
+            (EvidenceKind::ExecutableRefused, Code::Invalid)
+        }
     };
-    Failed::new(EvidenceKind::ExecutableRefused, code, error.to_string())
+    Failed::new(kind, code, error.to_string())
 }
 
 pub(crate) fn not_measured(error: &MeasureError) -> Failed {
@@ -49,7 +51,7 @@ pub(crate) fn not_measured(error: &MeasureError) -> Failed {
             (EvidenceKind::ExecutableChanged, Code::Unavailable)
         }
         MeasureError::Program(OpenError::Missing) => {
-            (EvidenceKind::ExecutableRefused, Code::ExecutableNotFound)
+            (EvidenceKind::ExecutableNotFound, Code::ExecutableNotFound)
         }
         MeasureError::NotAbsolute
         | MeasureError::Program(_)
@@ -62,16 +64,5 @@ pub(crate) fn not_measured(error: &MeasureError) -> Failed {
         }
         MeasureError::Read { .. } => (EvidenceKind::ExecutableRefused, Code::Unavailable),
     };
-    let detail = match error {
-        MeasureError::Program(why) | MeasureError::Interpreter(why) => format!("{error}: {why}"),
-        MeasureError::NotAbsolute
-        | MeasureError::InterpreterMissing
-        | MeasureError::InterpreterLine
-        | MeasureError::CarriageReturn
-        | MeasureError::TooLarge { .. }
-        | MeasureError::ShortRead { .. }
-        | MeasureError::Changed(_)
-        | MeasureError::Read { .. } => error.to_string(),
-    };
-    Failed::new(kind, code, detail).because(error)
+    Failed::new(kind, code, error.with_reason()).because(error)
 }

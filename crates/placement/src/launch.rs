@@ -2,10 +2,10 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{
-    Access, CleanupScope, ExecutableKind, Id, Leftovers, Mechanism, OnHostLoss, PlannedExecutable,
-    SessionEnd, StdinMode, Supervision, Timeouts,
+    Access, CleanupScope, Id, Leftovers, Mechanism, OnHostLoss, PlannedExecutable, SessionEnd,
+    StdinMode, Supervision, Timeouts,
 };
-use placement_service::{ExecutableMeasurement, Kind};
+use placement_service::ExecutableMeasurement;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -130,12 +130,8 @@ impl Launch {
     #[must_use]
     pub fn measured(mut self, measurement: &ExecutableMeasurement) -> Self {
         self.executable = Id::parse(&measurement.revision).ok().map(|revision| {
-            let kind = match measurement.kind {
-                Kind::Elf => ExecutableKind::Elf,
-                Kind::Script => ExecutableKind::Script,
-                Kind::Other => ExecutableKind::Other,
-            };
-            PlannedExecutable { revision, kind, digest: measurement.digest.clone() }
+            let (kind, digest) = (measurement.kind, measurement.digest.clone());
+            PlannedExecutable { revision, kind, digest }
         });
         self
     }

@@ -61,8 +61,8 @@ pub use placement_contract::{
 };
 pub use placement_runner::SystemClock;
 pub use placement_service::{
-    AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept, Kind,
-    Pruning, StdinClosing, StopMode, Unreadable, Verified, VerifyFault,
+    AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept, Pruning,
+    StdinClosing, StopMode, Unreadable, Verified, VerifyFault,
 };
 
 /// Becoming the runner of an attempt.

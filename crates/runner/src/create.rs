@@ -6,8 +6,10 @@ use crate::refused::NotStarted;
 use crate::runner::{Gate, Pipes, Runner};
 use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
-use placement_contract::{CleanupScope, Code, EvidenceKind, ExecutionState, Mechanism, StdinMode};
-use placement_executable::{Kind, Measured};
+use placement_contract::{
+    CleanupScope, Code, EvidenceKind, ExecutableKind, ExecutionState, Mechanism, StdinMode,
+};
+use placement_executable::Measured;
 use placement_identity::{IdentityError, ProcessIdentity};
 use placement_materialize::{Inputs, Materialization, Progress, Ready, Values};
 use placement_process::{
@@ -226,11 +228,13 @@ impl Runner {
             released = match released.outcome() {
                 ExecOutcome::Opened(opened) => return Ok(opened),
                 ExecOutcome::Failed(failed) => {
-                    let code = match failed.errno.name().as_str() {
-                        "ENOENT" | "ENOTDIR" => Code::ExecutableNotFound,
-                        _ => Code::ExecutableRefused,
+                    let (kind, code) = match failed.errno.name().as_str() {
+                        "ENOENT" | "ENOTDIR" => {
+                            (EvidenceKind::ExecutableNotFound, Code::ExecutableNotFound)
+                        }
+                        _ => (EvidenceKind::ExecutableRefused, Code::ExecutableRefused),
                     };
-                    return Err(NotStarted::behind_gate(code, failed.to_string()));
+                    return Err(NotStarted::not_executed(kind, code, failed.to_string()));
                 }
                 ExecOutcome::Pending(released) => released,
             };
@@ -340,8 +344,10 @@ fn identities(gated: &Gated) -> Result<(ProcessIdentity, Option<ProcessIdentity>
 /// An ELF file runs through the descriptor that it was measured on; anything else by its path.
 fn program<'a>(measured: &'a Measured, path: &'a CStr) -> Program<'a> {
     match measured.measurement().kind {
-        Kind::Elf => Program::Descriptor { file: measured.descriptor(), fallback: Some(path) },
-        Kind::Script | Kind::Other => Program::Path(path),
+        ExecutableKind::Elf => {
+            Program::Descriptor { file: measured.descriptor(), fallback: Some(path) }
+        }
+        ExecutableKind::Script | ExecutableKind::Other => Program::Path(path),
     }
 }
 

@@ -6,7 +6,6 @@ use crate::scribe::Entry;
 use placement_contract::{CleanupScope, EvidenceKind, ExecutionState, StreamName};
 use placement_homes::{AttemptDir, StreamEnd};
 use placement_identity::{GroupPresence, ProcessIdentity, observe_group};
-use placement_process::TreeGone;
 use placement_protocol::{FromRunner, OrderReply};
 use placement_store::{Draft, ExitRecord};
 use placement_transport::Link;
@@ -80,7 +79,7 @@ impl Runner {
 
     fn proof_rows(&mut self) -> Vec<Draft> {
         if let Some(gone) = self.gone_without_child.take() {
-            return vec![tree_gone(&gone)];
+            return vec![Draft::tree_gone(gone.mechanism(), gone.proof())];
         }
         if self.tree.is_none() {
             return Vec::new();
@@ -97,7 +96,7 @@ impl Runner {
         loop {
             let tree = self.tree.as_mut().expect("looked at by the caller");
             if let Ok(gone) = tree.prove_gone() {
-                return vec![tree_gone(&gone)];
+                return vec![Draft::tree_gone(gone.mechanism(), gone.proof())];
             }
             if Instant::now() >= by {
                 return Vec::new();
@@ -146,8 +145,4 @@ pub(crate) fn leave_record(record: Option<ExitRecord>, attempt_dir: &AttemptDir)
         // If even this fails, the attempt stays as it is recorded, and uncertain.
         attempt_dir.write_exit_record(&bytes).ok();
     }
-}
-
-fn tree_gone(gone: &TreeGone) -> Draft {
-    Draft::new(EvidenceKind::TreeGone, format!("{}: {}", gone.mechanism(), gone.proof()))
 }

@@ -32,6 +32,12 @@ impl NotStarted {
         Self { rows, code, message }
     }
 
+    /// The process behind the gate could not become the program.
+    pub(crate) fn not_executed(kind: EvidenceKind, code: Code, message: String) -> Self {
+        let failed = Draft::new(EvidenceKind::ChildStartFailed, "the program never ran");
+        Self { rows: vec![Draft::new(kind, message.clone()), failed], code, message }
+    }
+
     /// A stop came first.
     pub(crate) fn stopped() -> Self {
         Self::plain(Code::Conflict, "a stop came before the child")

@@ -96,7 +96,7 @@ pub use item::Item;
 pub use list::{AttemptList, LISTED_MAX, Listed, Unreadable};
 pub use observe::Observer;
 pub use outcome::outcome;
-pub use placement_executable::{ExecutableMeasurement, Interpreter, Kind};
+pub use placement_executable::{ExecutableMeasurement, Interpreter};
 pub use placement_protocol::{InputRefused, StopMode};
 pub use prune::{Kept, PRUNED_MAX, Pruning};
 pub use runner_command::RunnerCommand;

@@ -46,19 +46,7 @@ impl Service {
 }
 
 fn refuse(error: &MeasureError) -> Refusal {
-    match error {
-        MeasureError::Program(why) | MeasureError::Interpreter(why) => {
-            not_measured(&format!("{error}: {why}"))
-        }
-        MeasureError::NotAbsolute
-        | MeasureError::InterpreterMissing
-        | MeasureError::InterpreterLine
-        | MeasureError::CarriageReturn
-        | MeasureError::TooLarge { .. }
-        | MeasureError::ShortRead { .. }
-        | MeasureError::Changed(_)
-        | MeasureError::Read { .. } => not_measured(&error.to_string()),
-    }
+    not_measured(&error.with_reason())
 }
 
 fn not_measured(message: &str) -> Refusal {

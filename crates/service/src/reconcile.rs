@@ -266,8 +266,7 @@ fn unobserved(row: &Row) -> Draft {
 }
 
 fn tree_gone(ended: &Ended) -> Draft {
-    let (mechanism, proof) = (ended.gone.mechanism(), ended.gone.proof());
-    Draft::new(EvidenceKind::TreeGone, format!("{mechanism}: {proof}"))
+    Draft::tree_gone(ended.gone.mechanism(), ended.gone.proof())
 }
 
 /// Everything of an attempt is of one place: its runner measured its child.

@@ -100,6 +100,11 @@ impl Draft {
         Self { kind, detail: detail.into() }
     }
 
+    /// Makes the row that tells that the tree is gone, and by which proof.
+    pub fn tree_gone(mechanism: Mechanism, proof: &str) -> Self {
+        Self::new(EvidenceKind::TreeGone, format!("{mechanism}: {proof}"))
+    }
+
     /// Makes the row that tells an exit; absent where it could not be learnt.
     pub fn exited(exit: Option<Exit>) -> Self {
         let detail = exit.map_or_else(|| EXIT_NOT_KNOWN.to_owned(), |exit| exit.to_string());

@@ -57,6 +57,7 @@ fn meaning(kind: EvidenceKind) -> Meaning {
         | Kind::ExecutableMeasured
         | Kind::ExecutableChanged
         | Kind::ExecutableRefused
+        | Kind::ExecutableNotFound
         | Kind::ChildIdentified => adds(PREPARING),
         // A stop that lands first has left `stopping` behind, and then no child is created.
         Kind::ChildCreating => adds(&[Starting]),

@@ -1,7 +1,7 @@
 use crate::testing::*;
 use camino::{Utf8Path, Utf8PathBuf};
+use placement_contract::ExecutableKind;
 use placement_contract::{Code, Digest};
-use placement_executable::Kind;
 use placement_policy::{Definitions, Snapshot};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -20,7 +20,7 @@ fn a_script_is_measured_with_its_interpreter() {
     let path = program(&world, "tool", b"#!/bin/sh -e\nexit 0\n");
     let measured = world.service.measure_executable(&path).unwrap();
     assert_eq!(measured.revision, "bee.executable-measurement@1");
-    assert_eq!((measured.kind, measured.size), (Kind::Script, 20));
+    assert_eq!((measured.kind, measured.size), (ExecutableKind::Script, 20));
     assert_eq!(measured.digest, Digest::of_bytes(b"#!/bin/sh -e\nexit 0\n"));
     let interpreter = measured.interpreter.unwrap();
     assert_eq!(interpreter.line, "/bin/sh -e");

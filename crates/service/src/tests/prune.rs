@@ -231,17 +231,21 @@ fn a_receipt_keeps_how_the_attempt_ended() {
 fn a_receipt_keeps_why_no_child_came_to_be() {
     let world = World::new();
     let not_started = || Draft::new(EvidenceKind::ChildNotStarted, "no child was created");
-    let refused = |detail| vec![Draft::new(EvidenceKind::ExecutableRefused, detail), not_started()];
+    let because = |kind| vec![Draft::new(kind, "why"), not_started()];
     let creating = || Draft::new(EvidenceKind::ChildCreating, "in a process group");
-    let failed = |detail| vec![creating(), Draft::new(EvidenceKind::ChildStartFailed, detail)];
-    let changed = vec![Draft::new(EvidenceKind::ExecutableChanged, "planned"), not_started()];
+    let failed = |why: Option<EvidenceKind>| {
+        let why = why.map(|kind| Draft::new(kind, "why"));
+        let failed = Draft::new(EvidenceKind::ChildStartFailed, "the program never ran");
+        [creating()].into_iter().chain(why).chain([failed]).collect()
+    };
+    let (missing, refused) = (EvidenceKind::ExecutableNotFound, EvidenceKind::ExecutableRefused);
     let cases = [
-        ("missing", refused("the program was not found"), Outcome::ExecutableNotFound),
-        ("refused", refused("the program is not executable"), Outcome::ExecutableRefused),
-        ("changed", changed, Outcome::ExecutableRefused),
-        ("vanished", failed("execve: ENOENT"), Outcome::ExecutableNotFound),
-        ("foreign", failed("execve: ENOEXEC"), Outcome::ExecutableRefused),
-        ("late", failed("a stop came first"), Outcome::NotStarted),
+        ("missing", because(missing), Outcome::ExecutableNotFound),
+        ("refused", because(refused), Outcome::ExecutableRefused),
+        ("changed", because(EvidenceKind::ExecutableChanged), Outcome::ExecutableRefused),
+        ("vanished", failed(Some(missing)), Outcome::ExecutableNotFound),
+        ("foreign", failed(Some(refused)), Outcome::ExecutableRefused),
+        ("late", failed(None), Outcome::NotStarted),
         ("plain", vec![not_started()], Outcome::NotStarted),
     ];
     for (id, rows, _) in &cases {
