@@ -24,6 +24,7 @@ impl Service {
     /// the policy have it; `UNSUPPORTED_CAPABILITY` with what was required and what was measured;
     /// UNAVAILABLE where it could not be measured; STORAGE. Nothing is recorded then.
     pub fn prepare(&self, request: &LaunchRequest) -> Result<Attempt, Refusal> {
+        let request = &request.clone().checked().map_err(Refusal::from)?;
         if request.owner_id != self.inner.owner {
             return Err(Refusal::new(Code::Forbidden, "owner_id: is not the caller"));
         }
@@ -36,7 +37,9 @@ impl Service {
             }
             return Err(conflict("the idempotency key was used for another request"));
         }
-        refuse_later_features(request)?;
+        if let Some(refusal) = request.not_offered() {
+            return Err(refusal);
+        }
         if let Some(refusal) = reserved_conflict(request) {
             return Err(refusal);
         }
@@ -62,16 +65,6 @@ impl Service {
         let recorded = self.inner.store.intend(&new, &detail(request, &report, mechanism))?;
         Ok(recorded.into_row().attempt())
     }
-}
-
-/// Refuses by name what the contract has and this version does not do.
-fn refuse_later_features(request: &LaunchRequest) -> Result<(), Refusal> {
-    if request.environment_refs.is_empty() {
-        return Ok(());
-    }
-    let message = "environment_refs: is not offered by this version";
-    let hint = "pass the value in environment, or let the policy pass it on by name";
-    Err(Refusal::new(Code::Unsupported, message).with_hint(hint))
 }
 
 /// Says what the attempt gets, and what else was measured where it asked for less.

@@ -1,5 +1,7 @@
 //! How a running attempt is supervised.
 
+use super::limits::ResourceLimits;
+use crate::exact::object;
 use crate::limits::{SPOOL_BYTES_DEFAULT, TRANSCRIPT_BYTES_DEFAULT};
 use crate::state::{Mechanism, labels};
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,9 @@ pub struct Supervision {
     pub mechanism: Option<Mechanism>,
     /// Whether the proof of an empty tree must outlive the runner.
     pub require_surviving_proof: bool,
+    /// What the tree may use of the machine.
+    #[serde(skip_serializing_if = "ResourceLimits::is_unbounded", deserialize_with = "object")]
+    pub limits: ResourceLimits,
     /// Unacknowledged bytes that the spool file holds; 0 keeps 256 KiB in memory instead.
     pub spool_bytes_max: u64,
     /// Acknowledged bytes that stay on disk; 0 drops them once acknowledged.
@@ -73,6 +78,7 @@ impl Default for Supervision {
             deadline_ms: None,
             mechanism: None,
             require_surviving_proof: false,
+            limits: ResourceLimits::default(),
             spool_bytes_max: SPOOL_BYTES_DEFAULT,
             transcript_bytes_max: TRANSCRIPT_BYTES_DEFAULT,
             keep_home: false,

@@ -6,4 +6,5 @@ mod bounds;
 mod digest;
 mod fields;
 mod hostile;
+mod offered;
 mod sample;
