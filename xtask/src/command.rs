@@ -4,25 +4,44 @@ use camino::Utf8Path;
 use std::fmt;
 use std::process::{Command, Stdio};
 
+/// Exit code of a check in which something failed.
+const FAILED: u8 = 1;
+/// Exit code of a check that could not show anything; clap takes 2 for itself.
+const NOTHING_SHOWN: u8 = 3;
+
 /// What went wrong, as it is shown.
 #[derive(Debug)]
-pub(crate) struct Failure(String);
+pub(crate) struct Failure {
+    text: String,
+    exit_code: u8,
+}
 
 impl Failure {
     /// Makes a failure from its text.
     pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self { text: text.into(), exit_code: FAILED }
+    }
+
+    /// Makes the failure of a check that could not show anything, which a caller may tell from one
+    /// that showed a fault.
+    pub(crate) fn nothing_shown(text: impl Into<String>) -> Self {
+        Self { text: text.into(), exit_code: NOTHING_SHOWN }
+    }
+
+    /// Returns the exit code that says so.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        self.exit_code
     }
 
     /// Makes the failure of a file operation.
     pub(crate) fn io(operation: &str, path: &Utf8Path, source: &std::io::Error) -> Self {
-        Self(format!("{operation} {path}: {source}"))
+        Self::new(format!("{operation} {path}: {source}"))
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.text)
     }
 }
 

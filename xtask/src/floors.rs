@@ -29,11 +29,41 @@ pub(crate) const FLOORS: &[(&str, u8)] = &[
     ("xtask", 8),
 ];
 
-/// Crates that only the named members may name, as any kind of dependency.
+/// Crates that only one member may name, as any kind of dependency.
 const RESERVED: &[(&str, &str)] = &[
     ("rusqlite", "placement-store"),
     ("refinery", "placement-store"),
     ("libsqlite3-sys", "placement-store"),
+];
+
+/// Crates of the operating system, and what may ship with them; the rest asks those.
+const SYSTEM: &[(&str, &[&str])] = &[
+    ("libc", &["placement-process"]),
+    ("procfs", &["placement-identity", "placement-process"]),
+    (
+        "nix",
+        &[
+            "placement-identity",
+            "placement-process",
+            "placement-transport",
+            "placement-runner",
+            "placement-cli",
+        ],
+    ),
+    (
+        "rustix",
+        &[
+            "placement-paths",
+            "placement-identity",
+            "placement-process",
+            "placement-executable",
+            "placement-transport",
+            "placement-homes",
+            "placement-runner",
+            "placement-service",
+            "placement",
+        ],
+    ),
 ];
 
 /// Test support: what ships must not import it.
@@ -64,6 +94,7 @@ fn check(packages: &[Package], floors: &[(&str, u8)]) -> Vec<String> {
             None => findings.push(format!("{} has no floor in xtask/src/floors.rs", package.name)),
         }
         findings.extend(reserved_imports(package));
+        findings.extend(system_imports(package));
         findings.extend(test_support_imports(package));
     }
     findings
@@ -96,6 +127,19 @@ fn reserved_imports(package: &Package) -> Vec<String> {
         }
     }
     findings
+}
+
+/// Tests may name them: they look at the system as it is.
+fn system_imports(package: &Package) -> Vec<String> {
+    let imports =
+        package.dependencies.iter().filter(|import| import.kind.as_deref() != Some("dev"));
+    imports
+        .filter_map(|import| {
+            let (_, holders) = SYSTEM.iter().find(|(name, _)| *name == import.name)?;
+            (!holders.contains(&package.name.as_str()))
+                .then(|| format!("{} ships and names {}", package.name, import.name))
+        })
+        .collect()
 }
 
 fn test_support_imports(package: &Package) -> Vec<String> {
@@ -183,6 +227,15 @@ mod tests {
         for kind in [None, Some("dev")] {
             let findings = house_with(package("high", &[("rusqlite", kind)]));
             assert_eq!(findings, ["high names rusqlite: only placement-store may"]);
+        }
+    }
+
+    #[test]
+    fn only_some_name_the_operating_system() {
+        for name in ["libc", "procfs", "nix", "rustix"] {
+            let findings = house_with(package("high", &[(name, None)]));
+            assert_eq!(findings, [format!("high ships and names {name}")]);
+            assert!(house_with(package("high", &[(name, Some("dev"))])).is_empty());
         }
     }
 

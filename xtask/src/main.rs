@@ -1,20 +1,22 @@
 //! The project's own checks and tools, one file per command.
 //!
 //! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `docs`, `fixture_check`,
-//! `real_check` with the `stub_model` it talks to, and below them `workspace` and `command`.
+//! `real_check` with the `stub_model` it talks to, and below them `bench`, `own_cgroup`, `workspace`
+//! and `command`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
 
+mod bench;
 mod ci;
 mod command;
 mod docs;
 mod fixture_check;
 mod floors;
+mod own_cgroup;
 mod real_check;
 mod stub_model;
 mod tidy;
 mod workspace;
 
-use camino::Utf8PathBuf;
 use clap::{Parser, Subcommand};
 use command::Failure;
 use std::process::ExitCode;
@@ -39,11 +41,7 @@ enum Command {
     /// Write docs/evidence.md and docs/errors.md from the contract
     Docs,
     /// Run every scenario in fixtures/launches through the facade
-    FixtureCheck {
-        /// The folder that holds launches/*.toml
-        #[arg(long, default_value = "fixtures")]
-        fixtures: Utf8PathBuf,
-    },
+    FixtureCheck(fixture_check::Arguments),
     /// Serve a model that does what the prompt says, on the loopback address
     StubModel {
         /// The port to listen on; 0 takes a free one
@@ -55,12 +53,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // The checks are a host of a single file: each attempt's runner is this program again.
+    placement::runner::enter();
     let arguments = Arguments::parse();
     match run(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("xtask: {failure}");
-            ExitCode::FAILURE
+            ExitCode::from(failure.exit_code())
         }
     }
 }
@@ -71,7 +71,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Floors => floors::run(&Workspace::load()?),
         Command::Tidy => tidy::run(&Workspace::load()?),
         Command::Docs => docs::run(&Workspace::load()?),
-        Command::FixtureCheck { fixtures } => fixture_check::run(&fixtures),
+        Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),
     }

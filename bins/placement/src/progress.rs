@@ -22,12 +22,13 @@ impl Awaiting {
         }
         let what = what.into();
         let (over, is_over) = mpsc::channel();
-        std::thread::spawn(move || {
+        let said = std::thread::Builder::new().spawn(move || {
             if is_over.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
                 writeln!(std::io::stderr(), "placement: {what} ...").ok();
             }
         });
-        Self { over: Some(over) }
+        // Where no thread can be had nothing is said.
+        Self { over: said.is_ok().then_some(over) }
     }
 }
 

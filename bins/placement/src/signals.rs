@@ -1,11 +1,13 @@
 //! SIGINT, SIGTERM and SIGHUP: the first asks for a cooperative stop, the second forces it.
 
+use crate::failure::Failure;
 use nix::sys::signal::{SigSet, Signal};
-use placement::{AttemptId, Placement, StopMode};
+use placement::{AttemptId, Code, Placement, Refusal, StopMode};
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-/// Exit code when signals end the host before there is an attempt: 128 + SIGINT.
+/// Exit code when a third signal ends the host before there is an attempt: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
 /// Takes the signals and turns them into stops of one attempt.
@@ -26,7 +28,10 @@ impl Signals {
     /// Starts the thread that takes the signals.
     ///
     /// Comes before any other thread is made, since they all inherit the blocked mask.
-    pub(crate) fn take() -> Self {
+    ///
+    /// # Errors
+    /// UNAVAILABLE where no thread can be had: nothing is launched that could not be stopped.
+    pub(crate) fn take() -> Result<Self, Failure> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
             set.add(signal);
@@ -34,13 +39,17 @@ impl Signals {
         let target = Arc::new(Mutex::new(Target::Nothing { signals: 0 }));
         let signals = Self { target: Arc::clone(&target) };
         if set.thread_block().is_ok() {
-            std::thread::spawn(move || {
+            let taken = thread::Builder::new().spawn(move || {
                 while set.wait().is_ok() {
                     receive(&target);
                 }
             });
+            taken.map_err(|_| {
+                Refusal::new(Code::Unavailable, "no thread can be had to take signals")
+                    .with_hint("check the limit of processes (ulimit -u) and try again")
+            })?;
         }
-        signals
+        Ok(signals)
     }
 
     /// Names the attempt that the signals stop, those included that came before.
@@ -60,14 +69,21 @@ impl Signals {
 fn receive(target: &Mutex<Target>) {
     let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
     match &mut *target {
-        Target::Nothing { signals: 0 } => *target = Target::Nothing { signals: 1 },
-        // Whoever waits for the child to be made does not start it once this host is gone.
+        // Both are told to the attempt once there is one, so that it is cleaned up.
+        Target::Nothing { signals: signals @ (0 | 1) } => *signals += 1,
+        // A start that does not come to an end is left to its runner, which makes no child once
+        // this host is gone.
         Target::Nothing { .. } => std::process::exit(INTERRUPTED),
         Target::Attempt { host, attempt, signals } => {
             *signals = signals.saturating_add(1);
             let (host, attempt, nth) = (host.clone(), attempt.clone(), *signals);
             drop(target);
-            stop(&host, &attempt, nth);
+            // A stop waits for the runner; a second signal must not wait behind the first.
+            let (same_host, same_attempt) = (host.clone(), attempt.clone());
+            let asked = thread::Builder::new().spawn(move || stop(&host, &attempt, nth));
+            if asked.is_err() {
+                stop(&same_host, &same_attempt, nth);
+            }
         }
     }
 }

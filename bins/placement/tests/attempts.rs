@@ -3,7 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use placement_testkit::wait_until;
-use placement_world::{PATIENCE, Program, Running};
+use placement_world::{PATIENCE, Program, Running, StoppedWriter};
 use std::process::Stdio;
 
 fn program() -> Program {
@@ -160,6 +160,25 @@ fn the_second_interrupt_forces() {
     let said = run.said();
     assert_eq!(said.code, 128 + 9, "{said:?}");
     assert!(program.homes_left().is_empty());
+}
+
+#[test]
+fn interrupts_during_the_start_are_kept_for_the_attempt() {
+    let program = program();
+    assert_eq!(program.run(["ps"]).code, 0);
+    let store = StoppedWriter::below(&program.root());
+    let run = program.start(["run", "--", "/bin/sh", "-c", "sleep 600"], Stdio::null());
+    let status = format!("/proc/{}/status", run.pid());
+    wait_until(PATIENCE, "the host to take its signals", || {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("SigBlk:") && !line.ends_with("0000"))
+    });
+    signal(&run, Signal::SIGINT);
+    signal(&run, Signal::SIGTERM);
+    drop(store);
+    let said = run.said();
+    assert!([128 + 15, 128 + 9].contains(&said.code), "{said:?}");
+    program.assert_nothing_is_left();
 }
 
 #[test]

@@ -244,3 +244,25 @@ fn the_child_sees_only_what_was_admitted() {
     assert!(!said.stdout.contains("canary"));
     assert!(!said.stdout.contains(&format!("HOME={}\n", program.user_home())), "{said:?}");
 }
+
+#[test]
+fn a_failure_of_a_program_in_the_users_home_is_explained() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let program = program();
+    let tool = program.user_home().join("tool");
+    std::fs::write(&tool, "#!/bin/sh\nexit $1\n").unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let said = program.run(["run", "--", tool.as_str(), "1"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("private HOME") && said.stderr.contains("--env"), "{said:?}");
+    let said = program.run(["run", "--", tool.as_str(), "0"]);
+    assert_eq!((said.code, said.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn a_missing_path_is_127_and_stays_so() {
+    let program = program();
+    let arguments = ["run", "--key", "k", "--", "/nowhere/program"];
+    assert_eq!(program.run(arguments).code, 127);
+    assert_eq!(program.run(arguments).code, 127);
+}

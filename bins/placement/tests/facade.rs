@@ -79,8 +79,8 @@ fn output_larger_than_the_window_comes_whole_and_in_order() {
     let world = world();
     let attempt = world.launch_shell("seq 1 200000");
     let bytes = all_bytes(&attempt);
-    let expected: String = (1..=200_000).map(|number| format!("{number}\n")).collect();
-    assert!(bytes == expected.as_bytes(), "{} bytes", bytes.len());
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(text.lines().eq((1..=200_000).map(|number: u32| number.to_string())));
     world.assert_clean(&attempt.finish().unwrap());
 }
 
@@ -129,12 +129,12 @@ fn what_was_not_acknowledged_comes_again_with_its_sequence() {
 fn dropping_a_handle_stops_the_attempt_without_waiting() {
     let world = world();
     let launch = shell("trap '' TERM; touch up; while :; do sleep 0.05; done");
-    let attempt = world.launch(launch.grace(Duration::from_millis(500)));
+    let attempt = world.launch(launch.grace(Duration::from_secs(3)));
     let id = attempt.id().clone();
     wait_for_file(&world, "up");
     let started = Instant::now();
     drop(attempt);
-    assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
     let end = world.host().wait(&id, None).unwrap().unwrap();
     assert_eq!(end.exit(), Some(Exit::Signal { signal: 9, core: false }));
     world.host().cleanup(&id).unwrap();

@@ -13,9 +13,12 @@ pub enum SearchError {
     /// What is there cannot be executed.
     #[error("the program is not executable")]
     NotExecutable,
-    /// The name is empty or a relative path, or the name or the search path is out of bounds.
+    /// The name is empty or a relative path.
     #[error("the program must be an absolute path or a name without a slash")]
     Invalid,
+    /// The search path is out of bounds.
+    #[error("the search path is longer than 131072 bytes")]
+    SearchPath,
 }
 
 /// Finds a program: an absolute path is checked, a name is looked for on the search path.
@@ -29,12 +32,15 @@ pub enum SearchError {
 /// # Errors
 /// [`SearchError::NotExecutable`] if there are only files that may not be executed.
 pub fn search(name: &str, search_path: &str) -> Result<Utf8PathBuf, SearchError> {
-    let out_of_bounds = name.is_empty()
-        || name.contains('\0')
-        || name.len() >= PATH_BYTES_MAX
-        || search_path.len() > SEARCH_PATH_BYTES_MAX;
-    if out_of_bounds {
+    if name.is_empty() || name.contains('\0') {
         return Err(SearchError::Invalid);
+    }
+    if search_path.len() > SEARCH_PATH_BYTES_MAX {
+        return Err(SearchError::SearchPath);
+    }
+    if name.len() >= PATH_BYTES_MAX {
+        // No file can have it.
+        return Err(SearchError::NotFound);
     }
     if Utf8Path::new(name).is_absolute() {
         return check_path(name).map(|()| Utf8PathBuf::from(name)).map_err(|error| match error {

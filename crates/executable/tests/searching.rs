@@ -98,9 +98,10 @@ fn a_relative_path_is_invalid() {
 #[test]
 fn the_lookup_is_bounded() {
     let long_name = "x".repeat(5_000);
-    assert_eq!(search(&long_name, "/bin"), Err(SearchError::Invalid));
+    assert_eq!(search(&long_name, "/bin"), Err(SearchError::NotFound));
+    assert_eq!(search(&format!("/{long_name}"), "/bin"), Err(SearchError::NotFound));
     let long_path = format!("/{}", "x".repeat(SEARCH_PATH_BYTES_MAX));
-    assert_eq!(search("sh", &long_path), Err(SearchError::Invalid));
+    assert_eq!(search("sh", &long_path), Err(SearchError::SearchPath));
     let long_entry = format!("/{}:/usr/bin:/bin", "x".repeat(5_000));
     assert!(search("sh", &long_entry).is_ok());
 }

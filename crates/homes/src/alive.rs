@@ -17,7 +17,7 @@ const UNLOCKED: &str = "alive.new";
 #[derive(Debug)]
 #[must_use = "dropping it tells everybody that the runner is gone"]
 pub struct AliveLock {
-    _locked: File,
+    locked: File,
 }
 
 /// Whether the runner of an attempt is alive, as its lock shows it.
@@ -47,6 +47,14 @@ pub enum AliveError {
     Lock(#[source] io::Error),
 }
 
+impl Drop for AliveLock {
+    /// Unlocks by the call: a process that is being forked at this moment holds a copy of the
+    /// descriptor, and the lock is gone for the copy too.
+    fn drop(&mut self) {
+        self.locked.unlock().ok();
+    }
+}
+
 impl AttemptDir {
     /// Makes the file `alive`, locked exclusively; to be held for the runner's life.
     ///
@@ -67,7 +75,7 @@ impl AttemptDir {
             self.dir().remove_file(UNLOCKED).ok();
             return Err(error);
         }
-        Ok(AliveLock { _locked: file })
+        Ok(AliveLock { locked: file })
     }
 
     /// Looks whether the runner is alive, by asking for a shared lock without waiting.

@@ -28,6 +28,10 @@ pub(crate) const HEAD_TRIES_MAX: u32 = 16;
 /// Longest sleep between two looks where inotify cannot be had, in milliseconds.
 pub(crate) const POLL_MS: u64 = 50;
 
+/// Bytes set aside for an exit record: the rows of a whole attempt without a store, and the file
+/// under its temporary name.
+pub(crate) const EXIT_RESERVE_BYTES: usize = 32 * 1024;
+
 /// Bytes of the file that names the base of the temporary directory: the bound of a path.
 pub(crate) const BASE_BYTES_MAX: usize = placement_paths::PATH_BYTES_MAX;
 

@@ -4,6 +4,8 @@
 use placement_contract::{AttemptId, OwnerId, StreamName};
 use placement_homes::{AppendError, HomeKey, LogItem, LogLimits, LogReader, LogWriter, Root};
 use placement_testkit::TempRoot;
+use rustix::mount::{MountFlags, UnmountFlags};
+use std::io::Write as _;
 
 const INNER: &str = "a_refused_record_leaves_the_log_as_it_was";
 
@@ -22,7 +24,7 @@ fn a_refused_record_leaves_the_log_as_it_was() {
     let mut reader = LogReader::open(&attempt).unwrap();
     let mut appended = 0;
     let refused = loop {
-        match writer.append(StreamName::Stdout, &[7; 10_000]) {
+        match writer.append(StreamName::Stdout, &vec![7; 10_000]) {
             Ok(sequence) => appended = sequence,
             Err(error) => break error,
         }
@@ -31,7 +33,7 @@ fn a_refused_record_leaves_the_log_as_it_was() {
     assert!(appended > 0);
     assert_eq!(count(&mut reader), appended);
     assert!(matches!(
-        writer.append(StreamName::Stdout, &[7; 10_000]),
+        writer.append(StreamName::Stdout, &vec![7; 10_000]),
         Err(AppendError::DiskFull(_))
     ));
     // What fits goes on with the next sequence, at the place of the refused one.
@@ -64,4 +66,51 @@ fn a_full_disk_is_named_under_a_file_size_limit() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("refused under the limit"), "{text}");
+}
+
+/// A mount that goes with the test.
+struct Mounted(camino::Utf8PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        rustix::mount::unmount(self.0.as_str(), UnmountFlags::DETACH).ok();
+    }
+}
+
+/// Mounts a small file system of its own, where this user may.
+fn small_disk(scratch: &TempRoot) -> rustix::io::Result<Mounted> {
+    let path = scratch.join("disk");
+    std::fs::create_dir(&path).expect("the scratch is empty");
+    let options = c"size=256k,mode=700";
+    rustix::mount::mount("tmpfs", path.as_str(), "tmpfs", MountFlags::empty(), options)?;
+    Ok(Mounted(path))
+}
+
+fn fill(disk: &Mounted, name: &str) {
+    let mut file = std::fs::File::create(disk.0.join(name)).expect("a name takes no room");
+    while file.write_all(&[1; 4_096]).is_ok() {}
+}
+
+#[test]
+fn an_exit_record_finds_room_on_a_full_disk_once() {
+    let scratch = TempRoot::new();
+    let disk = match small_disk(&scratch) {
+        Ok(disk) => disk,
+        Err(errno) => {
+            println!("nothing shown: this user may not mount ({errno})");
+            return;
+        }
+    };
+    let root = Root::open(disk.0.join("root")).unwrap();
+    let key = HomeKey::of(&OwnerId::parse("ci").unwrap(), &AttemptId::parse("a").unwrap());
+    let attempt = root.create_attempt(&key).unwrap();
+    attempt.reserve_exit_record();
+    fill(&disk, "first");
+    let record = vec![b'x'; 8_192];
+    attempt.write_exit_record(&record).unwrap();
+    assert_eq!(attempt.read_exit_record(10_000).unwrap(), Some(record.clone()));
+    // What was set aside is spent: the next one finds no room, and leaves the first as it is.
+    fill(&disk, "second");
+    attempt.write_exit_record(b"another").unwrap_err();
+    assert_eq!(attempt.read_exit_record(10_000).unwrap(), Some(record));
 }

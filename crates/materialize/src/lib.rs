@@ -58,4 +58,4 @@ mod workdir;
 pub use environment::{Environment, Values};
 pub use failed::Failed;
 pub use materialization::{Inputs, Materialization, Progress, Ready};
-pub use reserved::{RESERVED_NAMES, reserved_conflict};
+pub use reserved::{ATTEMPT_MARKER, RESERVED_NAMES, reserved_conflict};

@@ -17,7 +17,7 @@ pub(crate) fn not_found(error: SearchError) -> Failed {
     let code = match error {
         SearchError::NotFound => Code::ExecutableNotFound,
         SearchError::NotExecutable => Code::ExecutableRefused,
-        SearchError::Invalid => Code::Invalid,
+        SearchError::Invalid | SearchError::SearchPath => Code::Invalid,
     };
     Failed::new(EvidenceKind::ExecutableRefused, code, error.to_string())
 }

@@ -9,7 +9,7 @@ pub(crate) const HOME: &str = "HOME";
 /// The private temporary directory.
 pub(crate) const TMPDIR: &str = "TMPDIR";
 /// The marker by which what is left of an attempt is found.
-pub(crate) const ATTEMPT_MARKER: &str = "PLACEMENT_ATTEMPT_ID";
+pub const ATTEMPT_MARKER: &str = "PLACEMENT_ATTEMPT_ID";
 
 /// Names that placement sets in every child and a request may not.
 pub const RESERVED_NAMES: &[&str] = &[HOME, PATH, ATTEMPT_MARKER, TMPDIR];

@@ -159,6 +159,9 @@ impl AttemptHandle {
     pub fn wait(&self) -> Result<End, Error> {
         loop {
             if let Some(end) = self.inner.host.wait(self.id(), None)? {
+                if let Some(link) = self.inner.opened() {
+                    link.settle();
+                }
                 return Ok(end);
             }
         }

@@ -75,7 +75,7 @@ impl End {
         }
         let row = self.first(EvidenceKind::ChildStartFailed)?;
         let names = |errno: &&str| row.detail.contains(*errno);
-        if NOT_FOUND_ERRNOS.iter().any(|errno| names(errno)) {
+        if NOT_FOUND_ERRNOS.iter().any(names) {
             return Some(Code::ExecutableNotFound);
         }
         // Without an error number it is not the program's fault.

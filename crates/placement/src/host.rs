@@ -91,7 +91,8 @@ impl Placement {
     /// # Errors
     /// The refusal of the step that failed: INVALID, DENIED, FORBIDDEN and `UNSUPPORTED_CAPABILITY`
     /// before anything is recorded; CONFLICT for a key of another launch; `EXECUTABLE_NOT_FOUND`,
-    /// `EXECUTABLE_REFUSED` and UNAVAILABLE for a start that failed, whose attempt is recorded.
+    /// `EXECUTABLE_REFUSED` and UNAVAILABLE for a start that failed, whose attempt is recorded and
+    /// cleaned up.
     pub fn launch(&self, launch: Launch) -> Result<AttemptHandle, Error> {
         let service = self.service();
         let names = Names::of(service.owner(), launch.key.as_deref(), &self.shared.clock.now())?;
@@ -105,6 +106,7 @@ impl Placement {
             (None, None) => service.measured()?.capability,
         };
         let attempt_id = names.attempt.clone();
+        let has_key = launch.key.is_some();
         let _admitted = self.make_room_for_directories(launch.directories.len() + 1);
         let (request, snapshot) = service.change_snapshot(|snapshot| {
             request::request(launch, names, service.owner(), scope, snapshot)
@@ -124,7 +126,10 @@ impl Placement {
                 // Another host came first.
                 Ok(Started { streams: None, .. }) => {}
                 Err(refusal) if refusal.code == Code::Conflict => {}
-                Err(refusal) => return Err(refusal.into()),
+                Err(refusal) => {
+                    self.leave_nothing(&attempt_id, has_key);
+                    return Err(refusal.into());
+                }
             }
         }
         self.follow(&attempt_id, &request)
@@ -325,6 +330,26 @@ impl Placement {
                     return Ok(AttemptHandle::ended(self.clone(), attempt.attempt_id, rules));
                 }
             }
+        }
+    }
+
+    /// Cleans up after a start that was refused; what fails here is left to a later cleanup, since
+    /// the caller is to hear why the start failed.
+    fn leave_nothing(&self, attempt_id: &AttemptId, has_key: bool) {
+        let Ok(attempt) = self.service().recorded(attempt_id) else { return };
+        match attempt.execution_state {
+            ExecutionState::Exited => {
+                self.cleanup(attempt_id).ok();
+            }
+            // Nobody can ask for this launch again.
+            ExecutionState::Intended if !has_key => {
+                self.stop(attempt_id, StopMode::Cooperative).ok();
+            }
+            ExecutionState::Intended
+            | ExecutionState::Starting
+            | ExecutionState::Running
+            | ExecutionState::Stopping
+            | ExecutionState::Uncertain => {}
         }
     }
 

@@ -55,6 +55,8 @@ struct State {
     unanswered: usize,
     /// Why nothing more comes.
     end: Option<LinkEnd>,
+    /// Whether the acknowledgments were seen to.
+    settled: bool,
 }
 
 /// What is still to come of a stream.
@@ -121,6 +123,7 @@ impl Link {
             answers: BTreeMap::new(),
             unanswered: 0,
             end: None,
+            settled: false,
         };
         Self { state: Mutex::new(state), changed: Condvar::new(), input }
     }
@@ -197,6 +200,39 @@ impl Link {
             // The child's input is gone with its link.
             self.release_write();
         }
+    }
+
+    /// Sees to it that what was acknowledged is, once the runner is gone: it may have ended before
+    /// it read the last acknowledgments, which are then made in its log.
+    pub(crate) fn settle(&self) {
+        let mut state = self.lock();
+        if state.settled || state.end.is_some() {
+            return;
+        }
+        let Some(mut streams) = state.streams.take() else { return };
+        state.settled = true;
+        let consumed = state.consumed.take();
+        drop(state);
+        let mut items = Vec::new();
+        if consumed.is_none_or(|through| streams.acknowledge(through).is_ok()) {
+            // The first piece that was not seen yet lies behind everything that was acknowledged.
+            while let Ok(Some(item)) = streams.next(Some(Instant::now())) {
+                let is_last = match item {
+                    Item::Exit { .. } | Item::Input { .. } | Item::Gap { .. } => false,
+                    Item::Chunk { .. } | Item::Eof { .. } | Item::Taken | Item::End => true,
+                };
+                items.push(item);
+                if is_last {
+                    break;
+                }
+            }
+        }
+        let mut state = self.lock();
+        state.streams = Some(streams);
+        for item in items {
+            state.take_in(Ok(Some(item)));
+        }
+        self.changed.notify_all();
     }
 
     /// Says why nothing more comes, once that is so.

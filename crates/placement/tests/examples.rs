@@ -1,16 +1,8 @@
 //! The examples run, and end by themselves.
 
-use placement_testkit::{TempRoot, wait_until};
-use std::path::PathBuf;
+use placement_testkit::{TempRoot, example, wait_until};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-
-/// Cargo builds examples beside the folder in which it puts this test.
-fn example(name: &str) -> PathBuf {
-    let own = std::env::current_exe().expect("a test knows its own path");
-    let folder = own.ancestors().nth(2).expect("a test lies two folders deep");
-    folder.join("examples").join(name)
-}
 
 #[expect(clippy::disallowed_methods, reason = "a test runs the example")]
 fn command(name: &str, directory: &TempRoot) -> Command {
@@ -41,7 +33,7 @@ fn a_host_that_is_killed_with_the_stop_rule_takes_its_child_along() {
     let directory = TempRoot::new();
     let script = "echo $$ > pid; echo up; sleep 600";
     let mut host = command("host", &directory)
-        .args(["state", "stop", "1", "/bin/sh", "-c", script])
+        .args(["state", "somebody", "stop", "1", "/bin/sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -5,6 +5,7 @@ use crate::definitions::{
 };
 use crate::limits::ADMITTED_ROOTS_MAX;
 use camino::{Utf8Path, Utf8PathBuf};
+use placement_contract::limits::ENVIRONMENT_VALUE_BYTES_MAX;
 use placement_contract::{
     Access, BindingRef, Code, Digest, EnvironmentName, PolicyRef, ProfileId, Refusal, RootRef,
 };
@@ -74,14 +75,16 @@ impl Snapshot {
         self
     }
 
-    /// Takes those values of the host's environment that the launch policy lets through.
+    /// Takes those values of the host's environment that the launch policy lets through; one that
+    /// is longer than a launch itself may supply is as if not set.
     #[must_use]
     pub fn with_environment(mut self, values: impl IntoIterator<Item = (String, String)>) -> Self {
         self.environment = values
             .into_iter()
             .filter_map(|(name, value)| Some((EnvironmentName::parse(&name)?, value)))
             .filter(|(name, value)| {
-                self.rules.environment_pass.contains(name) && !value.contains('\0')
+                let fits = value.len() <= ENVIRONMENT_VALUE_BYTES_MAX && !value.contains('\0');
+                fits && self.rules.environment_pass.contains(name)
             })
             .collect();
         self
@@ -252,5 +255,14 @@ mod tests {
         let snapshot = Snapshot::embedded().with_environment(host);
         let names: Vec<_> = snapshot.environment().keys().map(EnvironmentName::as_str).collect();
         assert_eq!(names, ["LANG"]);
+    }
+
+    #[test]
+    fn a_value_that_no_order_carries_does_not_pass() {
+        let value = |length| [("LANG".to_owned(), "x".repeat(length))];
+        let longest = Snapshot::embedded().with_environment(value(ENVIRONMENT_VALUE_BYTES_MAX));
+        assert_eq!(longest.environment().len(), 1);
+        let longer = Snapshot::embedded().with_environment(value(ENVIRONMENT_VALUE_BYTES_MAX + 1));
+        assert!(longer.environment().is_empty());
     }
 }

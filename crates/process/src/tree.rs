@@ -224,15 +224,18 @@ impl Tree {
                 signalled
             }
             Containment::Group => {
-                let signalled = self.signal_members(Signal::Kill)?;
-                // The members that the list missed; the leader is one of the group.
+                // All at once, as far as the kernel can: a leader that sees its members go one by
+                // one would go on, and exit by itself.
+                let members = self.count();
                 match self.leader.signal_group(Signal::Kill) {
                     Ok(()) | Err(GroupSignalError::Gone | GroupSignalError::Unsupported) => {}
                     Err(error @ GroupSignalError::Refused(_)) => {
                         return Err(TreeError::Group(error));
                     }
                 }
-                signalled
+                // What the kernel could not reach through the leader.
+                let signalled = self.signal_members(Signal::Kill)?;
+                Signalled { sent: signalled.sent.max(members?), ..signalled }
             }
         };
         self.reap_orphans()?;

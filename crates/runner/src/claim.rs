@@ -5,13 +5,13 @@ use crate::desk::{Desk, FIRST_STATE};
 use crate::input::Input;
 use crate::output::Output;
 use crate::refused::NotStarted;
-use crate::runner::{Pipes, Runner};
+use crate::runner::{Gate, Pipes, Runner};
 use crate::scribe::{Entry, NotRecorded, Scribe};
 use crate::stop::Stop;
 use placement_contract::limits::CHUNK_BYTES_MAX;
 use placement_contract::{
-    CleanupScope, Code, EvidenceKind, ExecutionState, LaunchRequest, Mechanism, Refusal, RunnerId,
-    Secret,
+    CleanupScope, Code, EvidenceKind, ExecutionState, Generation, LaunchRequest, Mechanism,
+    Refusal, RunnerId, Secret,
 };
 use placement_homes::{
     AliveLock, AttemptDir, CONTROL_SOCKET, DATA_SOCKET, HomeKey, LogLimits, LogWriter, Root,
@@ -54,7 +54,7 @@ impl Runner {
             return Err(Box::new(ClaimFailed { port, refusal, order, claimed: None }));
         };
         let by = Instant::now() + Duration::from_millis(order.start_ms);
-        let row = match claim_row(&mut scribe, by) {
+        let row = match claim_row(&mut scribe, order.generation, by) {
             Ok(row) => row,
             Err(refusal) => {
                 return Err(Box::new(ClaimFailed { port, refusal, order, claimed: None }));
@@ -100,6 +100,7 @@ impl Claimed {
         let failed = |phrase: &str| {
             NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())
         };
+        attempt_dir.reserve_exit_record();
         let alive =
             attempt_dir.lock_alive().map_err(|_| failed("the runner's lock could not be taken"))?;
         let output = make_output(&request, &attempt_dir, order)
@@ -158,6 +159,7 @@ impl Claimed {
             state: FIRST_STATE,
             exit: None,
             tree: None,
+            gate: Gate::Shut,
             gone_without_child: None,
             pipes: Pipes::default(),
             deadline: None,
@@ -174,7 +176,7 @@ impl Claimed {
 }
 
 /// Records the claim and waits for it; nothing else is there to be served yet.
-fn claim_row(scribe: &mut Scribe, by: Instant) -> Result<Row, Refusal> {
+fn claim_row(scribe: &mut Scribe, generation: Generation, by: Instant) -> Result<Row, Refusal> {
     let identity = ProcessIdentity::this_process()
         .map_err(|_| Refusal::new(Code::Unavailable, "the runner cannot tell its own identity"))?;
     let id = RunnerId::parse(&format!("runner-{}-{}", identity.pid.get(), identity.start_ticks))
@@ -183,6 +185,7 @@ fn claim_row(scribe: &mut Scribe, by: Instant) -> Result<Row, Refusal> {
     let fields = Fields { runner: Some(RunnerClaim { id, identity }), ..Fields::default() };
     let entry = Entry::row(EvidenceKind::RunnerStarted, detail)
         .expecting(&[ExecutionState::Intended])
+        .under(generation)
         .with(fields)
         .durable();
     let ticket = scribe.push(entry);

@@ -3,7 +3,7 @@
 
 use crate::input::{Input, Writer};
 use crate::refused::NotStarted;
-use crate::runner::{Pipes, Runner};
+use crate::runner::{Gate, Pipes, Runner};
 use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{CleanupScope, Code, EvidenceKind, ExecutionState, Mechanism, StdinMode};
@@ -65,7 +65,8 @@ impl Runner {
     pub(crate) fn create_child(&mut self, ready: &Ready) -> Result<Created, NotStarted> {
         let by = self.start_by();
         let site = self.site()?;
-        let leaf_name = format!("placement-{}", self.attempt_dir.key());
+        // Another root may have an attempt of the same name; a runner is on the machine once.
+        let leaf_name = format!("placement-{}-{}", self.attempt_dir.key(), std::process::id());
         let leaf_path = match &site {
             Some(site) => Some(site.leaf_path(&leaf_name).map_err(|_| no_containment())?),
             None => None,
@@ -174,13 +175,12 @@ impl Runner {
             ExecWay::FellBack(errno) => format!("executed by its path after {errno}"),
         };
         self.tree = Some(Tree::new(containment, opened.leader));
-        self.open_input(stdin);
-        self.publish(way, by);
+        self.publish(way, stdin, by);
         Ok(())
     }
 
     /// Records that the program runs, and acknowledges the start.
-    fn publish(&mut self, way: String, by: Instant) {
+    fn publish(&mut self, way: String, stdin: Option<OwnedFd>, by: Instant) {
         let entry = Entry::row(EvidenceKind::ChildStarted, way);
         // A concurrent stop has left `stopping` behind and wins; the row is recorded all the same.
         if self.commit(entry, by).is_err() {
@@ -189,12 +189,15 @@ impl Runner {
         } else if self.state == ExecutionState::Starting {
             self.state = ExecutionState::Running;
         }
+        // Not earlier: what is said of the input stands behind the row of the start.
+        self.open_input(stdin);
         self.deadline = self.request.supervision.deadline().map(|run| Instant::now() + run);
         self.acknowledge_start();
     }
 
     fn await_exec(&mut self, gated: Gated) -> Result<Opened, NotStarted> {
         let by = Instant::now() + EXEC;
+        self.gate = Gate::Open;
         let mut released = gated.release();
         loop {
             released = match released.outcome() {

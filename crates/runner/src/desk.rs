@@ -11,10 +11,15 @@ use placement_transport::{Admitted, Filled, Gate, Link, LinkError, Listener, Str
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Connections that are served at once, besides the bound data link: a few services and commands.
+/// Connections that are held at once, besides the bound data link: a few services and commands.
 const PEERS_MAX: usize = 32;
 /// Time in which a connection says hello.
 const HELLO: Duration = Duration::from_secs(2);
+/// Reads of a link that is closed: more than a socket holds, and no end for one who goes on writing.
+const LAST_READS_MAX: usize = 8;
+/// Silence after which a connection makes room for another one: a part of the fence, since a call
+/// may have to wait for it. Whoever only waits for the end looks for it in another way then.
+const SILENT: Duration = Duration::from_millis(500);
 
 /// The runner's sockets and the peers on them.
 #[derive(Debug)]
@@ -26,7 +31,11 @@ pub(crate) struct Desk {
     sockets: Option<Sockets>,
     peers: Vec<Peer>,
     data: Option<Link>,
+    /// What had come over data links that were closed since.
+    last_words: Vec<FromRecipient>,
     next_peer: u32,
+    /// Until then nobody makes room, and who connects waits in the socket's queue.
+    full_until: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -41,6 +50,7 @@ struct Peer {
     link: Link,
     /// Admitted peers have no deadline.
     hello_by: Option<Instant>,
+    heard: Instant,
 }
 
 /// What the loop polls for the desk.
@@ -89,7 +99,9 @@ impl Desk {
             sockets: None,
             peers: Vec::new(),
             data: None,
+            last_words: Vec::new(),
             next_peer: 0,
+            full_until: None,
         }
     }
 
@@ -103,16 +115,17 @@ impl Desk {
         self.generation
     }
 
-    /// Binds another recipient; the data link of the former one is closed.
+    /// Binds another recipient; the data link of the former one is closed before.
     pub(crate) fn bind_recipient(&mut self, generation: Generation, recipient: RecipientId) {
         self.generation = generation;
         self.recipient = recipient;
-        self.data = None;
+        self.drop_data();
     }
 
     /// Lists what to poll, and whether for writing too.
     pub(crate) fn seats(&self) -> impl Iterator<Item = (Seat, BorrowedFd<'_>, bool)> {
-        let sockets = self.sockets.iter().flat_map(|sockets| {
+        let sockets = self.sockets.iter().filter(|_| self.full_until.is_none());
+        let sockets = sockets.flat_map(|sockets| {
             [
                 (Seat::ControlSocket, sockets.control.as_fd(), false),
                 (Seat::DataSocket, sockets.data.as_fd(), false),
@@ -133,19 +146,23 @@ impl Desk {
                 self.accept(seat, now);
                 Vec::new()
             }
-            Seat::Peer(number) => self.serve_peer(number),
+            Seat::Peer(number) => self.serve_peer(number, now),
             Seat::Data => self.serve_data(),
         }
     }
 
-    /// Closes connections that said no hello in time.
+    /// Closes connections that said no hello in time, and listens again where there is room.
     pub(crate) fn expire(&mut self, now: Instant) {
         self.peers.retain(|peer| peer.hello_by.is_none_or(|by| now < by));
+        if self.peers.len() < PEERS_MAX {
+            self.full_until = None;
+        }
+        self.full_until = self.full_until.filter(|until| now < *until);
     }
 
     /// Returns when [`Desk::expire`] has something to do.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        self.peers.iter().filter_map(|peer| peer.hello_by).min()
+        self.peers.iter().filter_map(|peer| peer.hello_by).chain(self.full_until).min()
     }
 
     /// Answers a control call; a peer that does not take its answer is closed.
@@ -169,16 +186,29 @@ impl Desk {
         self.data.as_mut()
     }
 
-    /// Closes the bound recipient's link.
+    /// Closes the bound recipient's link; what came over it before is not lost with it.
+    ///
+    /// A host that acknowledged and was killed then must not cause that to be sent again.
     pub(crate) fn drop_data(&mut self) {
-        self.data = None;
+        let Some(mut link) = self.data.take() else { return };
+        for _ in 0..LAST_READS_MAX {
+            let Ok(frames) = read(&mut link) else { return };
+            let frames = frames.into_iter().map(|(frame, _)| frame);
+            let messages = frames.map_while(|frame| FromRecipient::from_frame(frame).ok());
+            self.last_words.extend(messages);
+        }
+    }
+
+    /// Returns what had come over data links that were closed since.
+    pub(crate) fn take_last_words(&mut self) -> Vec<FromRecipient> {
+        std::mem::take(&mut self.last_words)
     }
 
     /// Sends the bound recipient a message beside the output.
     pub(crate) fn tell(&mut self, message: FromRunner) {
         let frame = message.into_frame().expect("a notice is within the bounds of a frame");
         if self.data.as_mut().is_some_and(|link| link.queue(frame).is_err()) {
-            self.data = None;
+            self.drop_data();
         }
         self.flush_data();
     }
@@ -186,11 +216,16 @@ impl Desk {
     /// Writes to the bound recipient what its socket takes.
     pub(crate) fn flush_data(&mut self) {
         if self.data.as_mut().is_some_and(|link| link.flush().is_err()) {
-            self.data = None;
+            self.drop_data();
         }
     }
 
+    /// Accepts one connection; the next one is accepted in the next turn, after those that have
+    /// something to say.
     fn accept(&mut self, seat: Seat, now: Instant) {
+        if !self.make_room(now) {
+            return;
+        }
         let Some(sockets) = &self.sockets else { return };
         let (listener, kind) = match seat {
             Seat::DataSocket => (&sockets.data, LinkKind::Data),
@@ -199,24 +234,35 @@ impl Desk {
             }
         };
         // A stranger's connection is closed by the accept; the listener goes on.
-        while let Ok(Some(stream)) = listener.accept() {
-            if self.peers.len() >= PEERS_MAX {
-                // Room is made by whoever has waited longest without a hello, else nobody comes in.
-                match self.peers.iter().position(|peer| peer.hello_by.is_some()) {
-                    Some(oldest) => drop(self.peers.remove(oldest)),
-                    None => continue,
-                }
-            }
+        if let Ok(Some(stream)) = listener.accept() {
             self.next_peer = self.next_peer.wrapping_add(1);
-            let link = Link::new(stream, kind);
-            self.peers.push(Peer { number: self.next_peer, link, hello_by: Some(now + HELLO) });
+            let (number, link) = (self.next_peer, Link::new(stream, kind));
+            self.peers.push(Peer { number, link, hello_by: Some(now + HELLO), heard: now });
         }
     }
 
-    fn serve_peer(&mut self, number: u32) -> Vec<Ask> {
+    /// Closes the connection that was silent for longest, if it is its turn; says whether there is
+    /// room now.
+    fn make_room(&mut self, now: Instant) -> bool {
+        if self.peers.len() < PEERS_MAX {
+            return true;
+        }
+        let peers = self.peers.iter().enumerate();
+        let Some((index, silent)) = peers.min_by_key(|(_, peer)| peer.heard) else { return true };
+        let until = silent.heard + SILENT;
+        if now < until {
+            self.full_until = Some(until);
+            return false;
+        }
+        self.peers.swap_remove(index);
+        true
+    }
+
+    fn serve_peer(&mut self, number: u32, now: Instant) -> Vec<Ask> {
         let Some(index) = self.peers.iter().position(|peer| peer.number == number) else {
             return Vec::new();
         };
+        self.peers[index].heard = now;
         let mut asks = Vec::new();
         let Ok(frames) = read(&mut self.peers[index].link) else {
             self.peers.swap_remove(index);
@@ -232,6 +278,7 @@ impl Desk {
                 }
                 if kind == LinkKind::Data {
                     let peer = self.peers.swap_remove(index);
+                    self.drop_data();
                     self.data = Some(peer.link);
                     asks.push(Ask::DataOpened);
                     return asks;

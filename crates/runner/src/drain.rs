@@ -4,20 +4,23 @@ use std::time::{Duration, Instant};
 
 /// Counts the time in which the pipes could be read after the exit.
 ///
-/// Time with reads paused at the spool bound counts neither against the bound nor as silence.
+/// Time with reads paused at the spool bound counts neither against the bound nor as silence; how
+/// long a pause lasts is counted apart.
 #[derive(Debug)]
 pub(crate) struct Drain {
     bound: Duration,
     idle: Duration,
     used: Duration,
     silent: Duration,
+    paused: Duration,
     counted_to: Instant,
 }
 
 impl Drain {
     /// Starts the count at the exit, or when the last member is gone.
     pub(crate) fn start(now: Instant, bound: Duration, idle: Duration) -> Self {
-        Self { bound, idle, used: Duration::ZERO, silent: Duration::ZERO, counted_to: now }
+        let zero = Duration::ZERO;
+        Self { bound, idle, used: zero, silent: zero, paused: zero, counted_to: now }
     }
 
     /// Counts the time up to now.
@@ -25,8 +28,10 @@ impl Drain {
         let passed = now.saturating_duration_since(self.counted_to);
         self.counted_to = now;
         if paused {
+            self.paused += passed;
             return;
         }
+        self.paused = Duration::ZERO;
         self.used += passed;
         if bytes_came {
             self.silent = Duration::ZERO;
@@ -43,6 +48,11 @@ impl Drain {
     /// Says whether the pipes were silent long enough.
     pub(crate) fn is_idle(&self) -> bool {
         self.silent >= self.idle
+    }
+
+    /// Says whether reads have been paused that long without a break.
+    pub(crate) fn is_paused_for(&self, bound: Duration) -> bool {
+        self.paused >= bound
     }
 
     /// Returns the time that was used, in milliseconds.
@@ -94,5 +104,17 @@ mod tests {
         assert!(!drain.is_elapsed() && !drain.is_idle());
         drain.count(start + MS(60_250), false, false);
         assert!(drain.is_idle());
+    }
+
+    #[test]
+    fn a_pause_is_over_when_reads_resume() {
+        let start = Instant::now();
+        let mut drain = Drain::start(start, MS(1_000), MS(250));
+        drain.count(start + MS(200), true, false);
+        drain.count(start + MS(400), true, false);
+        assert!(drain.is_paused_for(MS(400)) && !drain.is_paused_for(MS(401)));
+        drain.count(start + MS(401), false, true);
+        drain.count(start + MS(500), true, false);
+        assert!(drain.is_paused_for(MS(99)) && !drain.is_paused_for(MS(100)));
     }
 }

@@ -48,6 +48,8 @@ impl Runner {
         // A log that cannot say that it ended is known to be by the runner's lock.
         self.output.finish().ok();
         self.await_scribe();
+        // Acknowledgments that have come are taken; later ones go to the log.
+        self.turn(Some(Instant::now()));
         if let (Some(port), Some(not_started)) = (self.port.take(), not_started) {
             answer(port, &OrderReply::Refused(not_started.refusal()));
         }
@@ -58,6 +60,8 @@ impl Runner {
         self.attempt_dir.remove_sockets().ok();
         let Self { scribe, attempt_dir, alive, .. } = self;
         leave_record(scribe.close(), &attempt_dir);
+        // What stays is removed by the cleanup.
+        attempt_dir.release_exit_reserve().ok();
         drop(alive);
     }
 

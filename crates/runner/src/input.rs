@@ -117,9 +117,7 @@ impl Input {
 
     fn finish_first(&mut self, finished: &mut Vec<Written>) {
         let Some(write) = self.waiting.pop_front() else { return };
-        if !write.bytes.is_empty() || !write.then_close {
-            finished.push(Written::Whole { writer: write.writer, bytes: write.bytes.len() });
-        }
+        finished.push(Written::Whole { writer: write.writer, bytes: write.bytes.len() });
         if write.then_close {
             self.pipe = None;
             finished.push(Written::Closed);
@@ -178,6 +176,16 @@ mod tests {
             matches!(answers[0], Written::Broken { writer: Writer::Launch, written } if written > 0)
         );
         assert_eq!(answers[1], Written::Broken { writer: Writer::Recipient(2), written: 0 });
+        assert!(!input.is_open());
+    }
+
+    #[test]
+    fn an_empty_write_that_closes_is_answered_too() {
+        let (_theirs, ours) = pipe();
+        let mut input = Input::open(ours);
+        input.queue(Writer::Recipient(1), Vec::new(), true);
+        let whole = Written::Whole { writer: Writer::Recipient(1), bytes: 0 };
+        assert_eq!(input.pump(), vec![whole, Written::Closed]);
         assert!(!input.is_open());
     }
 

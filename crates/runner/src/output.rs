@@ -25,6 +25,8 @@ pub(crate) struct Output {
     retry_at: Option<Instant>,
     /// The tree has ended: what the pipes still hold may go beyond the spool bound.
     tail: bool,
+    /// Nobody came in time for what is in memory.
+    given_up: bool,
 }
 
 /// Where output waits until it is acknowledged.
@@ -99,6 +101,7 @@ impl Output {
             streams: [Stream::default(), Stream::default()],
             retry_at: None,
             tail: false,
+            given_up: false,
         }
     }
 
@@ -128,6 +131,11 @@ impl Output {
             let own = &self.streams[place(*stream)];
             own.end == End::Open && own.waiting.len() < CHUNK_BYTES_MAX && self.room(*stream) == 0
         })
+    }
+
+    /// Says whether a write has failed that is going to be tried again.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.retry_at.is_some()
     }
 
     /// Takes bytes that were read, at most as many as there was room for.
@@ -302,6 +310,17 @@ impl Output {
         spooled.saturating_add(waiting as u64)
     }
 
+    /// Waits for nobody any more and words what is lost by that.
+    pub(crate) fn give_up(&mut self) -> String {
+        self.given_up = true;
+        self.loss()
+    }
+
+    /// Says whether nobody is waited for.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up
+    }
+
     /// Words what is lost when nobody comes for it.
     pub(crate) fn loss(&self) -> String {
         let chunks = match &self.spool {
@@ -393,5 +412,80 @@ fn place(stream: StreamName) -> usize {
     match stream {
         StreamName::Stdout => 0,
         StreamName::Stderr => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_memory() -> Output {
+        Output::to_memory(Generation::FIRST)
+    }
+
+    fn record(output: &Output, sequence: u64) -> Option<&Record> {
+        match &output.spool {
+            Spool::Memory(spool) => spool.get(sequence),
+            Spool::File(_) => None,
+        }
+    }
+
+    #[test]
+    fn bytes_are_put_together_to_whole_chunks() {
+        let now = Instant::now();
+        let mut output = in_memory();
+        output.take(StreamName::Stdout, &[1; 65_000], now).unwrap();
+        assert_eq!((output.last_sequence(), output.room(StreamName::Stdout)), (0, 536));
+        output.take(StreamName::Stdout, &[2; 536], now).unwrap();
+        let whole = [vec![1; 65_000], vec![2; 536]].concat();
+        assert_eq!(record(&output, 1).map(|record| &record.bytes), Some(&whole));
+        assert_eq!(output.room(StreamName::Stdout), 65_536);
+    }
+
+    #[test]
+    fn a_part_of_a_chunk_waits_five_milliseconds() {
+        let now = Instant::now();
+        let mut output = in_memory();
+        output.take(StreamName::Stdout, b"one", now).unwrap();
+        output.take(StreamName::Stdout, b"two", now + Duration::from_millis(4)).unwrap();
+        let due = now + Duration::from_millis(5);
+        assert_eq!(output.wake_at(), Some(due));
+        output.settle(due - Duration::from_nanos(1)).unwrap();
+        assert_eq!(output.last_sequence(), 0);
+        output.settle(due).unwrap();
+        assert_eq!(record(&output, 1).map(|record| record.bytes.as_slice()), Some(&b"onetwo"[..]));
+        assert_eq!(output.wake_at(), None);
+    }
+
+    #[test]
+    fn the_end_of_a_stream_follows_its_last_bytes_at_once() {
+        let now = Instant::now();
+        let mut output = in_memory();
+        output.take(StreamName::Stdout, b"tail", now).unwrap();
+        output.take(StreamName::Stderr, b"other", now).unwrap();
+        output.end(StreamName::Stdout, false, now).unwrap();
+        let told = |sequence| {
+            record(&output, sequence).map(|record| (record.kind, record.stream, record.offset))
+        };
+        assert_eq!(told(1), Some((RecordKind::Chunk, StreamName::Stdout, 0)));
+        assert_eq!(told(2), Some((RecordKind::Eof, StreamName::Stdout, 4)));
+        assert_eq!(told(3), None, "the other stream waits for more");
+        assert_eq!((output.eof_seen(), output.unacknowledged_bytes()), (1, 9));
+    }
+
+    #[test]
+    fn what_waits_to_become_a_chunk_counts_against_the_bound() {
+        let now = Instant::now();
+        let mut output = in_memory();
+        for _ in 0..3 {
+            output.take(StreamName::Stdout, &[0; 65_536], now).unwrap();
+        }
+        output.take(StreamName::Stdout, &[0; 65_000], now).unwrap();
+        output.take(StreamName::Stderr, &[0; 500], now).unwrap();
+        assert_eq!((output.room(StreamName::Stdout), output.room(StreamName::Stderr)), (36, 36));
+        assert!(!output.is_full());
+        output.take(StreamName::Stderr, &[0; 36], now).unwrap();
+        assert!(output.is_full());
+        assert_eq!(output.unacknowledged_bytes(), 256 * 1024);
     }
 }

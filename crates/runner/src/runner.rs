@@ -47,6 +47,7 @@ pub(crate) struct Runner {
     pub(crate) state: ExecutionState,
     pub(crate) exit: Option<Exit>,
     pub(crate) tree: Option<Tree>,
+    pub(crate) gate: Gate,
     /// The leaf of a child that never ran, removed.
     pub(crate) gone_without_child: Option<TreeGone>,
     pub(crate) pipes: Pipes,
@@ -57,6 +58,15 @@ pub(crate) struct Runner {
     /// Bytes came from a pipe in the last turn.
     pub(crate) bytes_came: bool,
     pub(crate) scratch: Box<[u8]>,
+}
+
+/// Whether the program may run, whatever is recorded by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// It cannot: no process was made, or it waits.
+    Shut,
+    /// It may.
+    Open,
 }
 
 /// The child's output pipes, our ends.
@@ -171,12 +181,13 @@ impl Runner {
             self.note_spool(Err(failed));
         }
         self.desk.flush_data();
+        self.hear_last_words();
     }
 
     /// Records a failed spool once, until it works again.
     pub(crate) fn note_spool(&mut self, outcome: Result<(), SpoolFailed>) {
         match outcome {
-            Ok(()) => self.spool_failed = self.spool_failed && self.output.is_full(),
+            Ok(()) => self.spool_failed = self.spool_failed && self.output.is_held_up(),
             Err(failed) if !self.spool_failed => {
                 self.spool_failed = true;
                 self.record(EvidenceKind::SpoolFailed, failed.phrase());
@@ -255,12 +266,26 @@ impl Runner {
                     self.answer_control(peer, request, brought);
                 }
                 Ask::DataOpened => self.data_opened(),
-                Ask::Data(FromRecipient::Ack { generation, through }) => {
-                    let outcome = self.output.acknowledge(generation, through);
-                    self.note_spool(outcome);
-                }
-                Ask::Data(FromRecipient::Input(input)) => self.take_input(input),
+                Ask::Data(message) => self.hear(message),
             }
+        }
+        self.hear_last_words();
+    }
+
+    fn hear(&mut self, message: FromRecipient) {
+        match message {
+            FromRecipient::Ack { generation, through } => {
+                let outcome = self.output.acknowledge(generation, through);
+                self.note_spool(outcome);
+            }
+            FromRecipient::Input(input) => self.take_input(input),
+        }
+    }
+
+    /// Takes what had come over data links that were closed since.
+    fn hear_last_words(&mut self) {
+        for message in self.desk.take_last_words() {
+            self.hear(message);
         }
     }
 
@@ -292,6 +317,9 @@ impl Runner {
             (Brought::Nothing | Brought::ThePeer(_), _) => None,
         };
         if refused.is_none() {
+            // While its attachment is still the current one.
+            self.desk.drop_data();
+            self.hear_last_words();
             self.desk.bind_recipient(attach.generation, attach.recipient);
             let outcome = self.output.reattach(attach.generation);
             self.note_spool(outcome);
@@ -312,6 +340,7 @@ impl Runner {
     }
 
     fn data_opened(&mut self) {
+        self.hear_last_words();
         let outcome = self.output.rewind();
         self.note_spool(outcome);
         self.tell_exit();
@@ -343,10 +372,12 @@ impl Runner {
     pub(crate) fn host_lost(&mut self) {
         self.host = None;
         let rule = self.request.supervision.on_host_loss;
-        // Until there is a child, what the launch needs comes from its host.
-        let stops = rule == OnHostLoss::Stop || self.state == ExecutionState::Starting;
+        // Until there is a child, what the launch needs comes from its host. The state does not tell:
+        // it is starting until the start is committed, and the program runs by then.
+        let stops = rule == OnHostLoss::Stop || self.gate == Gate::Shut;
         self.record(EvidenceKind::HostLost, if stops { "stopping" } else { "kept running" });
         self.desk.drop_data();
+        self.hear_last_words();
         if stops {
             let grace = self.request.timeouts.stop_grace();
             self.request_stop(StopMode::Cooperative, grace, StopCause::HostLost);
@@ -363,7 +394,8 @@ impl Runner {
         }
     }
 
-    fn read_pipe(&mut self, stream: StreamName, now: Instant) {
+    /// Reads a pipe once, as far as there is room for what it holds.
+    pub(crate) fn read_pipe(&mut self, stream: StreamName, now: Instant) {
         let room = self.output.room(stream);
         let pipe = match stream {
             StreamName::Stdout => &mut self.pipes.stdout,

@@ -4,7 +4,7 @@
 //! answer, and goes on serving its sockets meanwhile. While the store cannot be written the rows
 //! wait in order; what is still unwritten when the runner ends becomes its exit record.
 
-use placement_contract::{AttemptId, Clock, EvidenceKind, ExecutionState, Refusal};
+use placement_contract::{AttemptId, Clock, EvidenceKind, ExecutionState, Generation, Refusal};
 use placement_store::{
     Change, Draft, Durability, ExitRecord, Fields, OpenError, RecordError, RecordedRow, Role, Row,
     Store, StoreError, StorePaths,
@@ -28,6 +28,7 @@ const RETRY: Duration = Duration::from_millis(250);
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) expect: Option<&'static [ExecutionState]>,
+    pub(crate) expect_generation: Option<Generation>,
     pub(crate) rows: Vec<Draft>,
     pub(crate) fields: Fields,
     pub(crate) durability: Durability,
@@ -41,12 +42,24 @@ impl Entry {
 
     /// Several rows in one transaction.
     pub(crate) fn rows(rows: Vec<Draft>) -> Self {
-        Self { expect: None, rows, fields: Fields::default(), durability: Durability::Normal }
+        Self {
+            expect: None,
+            expect_generation: None,
+            rows,
+            fields: Fields::default(),
+            durability: Durability::Normal,
+        }
     }
 
     /// Records them only in these states.
     pub(crate) fn expecting(mut self, states: &'static [ExecutionState]) -> Self {
         self.expect = Some(states);
+        self
+    }
+
+    /// Records them only under this attachment.
+    pub(crate) fn under(mut self, generation: Generation) -> Self {
+        self.expect_generation = Some(generation);
         self
     }
 
@@ -279,7 +292,7 @@ impl Writing {
         let change = Change {
             attempt_id: &self.attempt_id,
             expect: entry.expect,
-            expect_generation: None,
+            expect_generation: entry.expect_generation,
             rows: &entry.rows,
             fields: &entry.fields,
         };

@@ -5,7 +5,9 @@ use crate::runner::{Pipes, Runner};
 use crate::scribe::Entry;
 use crate::stop::StopStep;
 use placement_contract::limits::DRAIN_IDLE_MS;
-use placement_contract::{CleanupScope, EvidenceKind, ExecutionState, Leftovers, StreamName};
+use placement_contract::{
+    CleanupScope, EvidenceKind, ExecutionState, Leftovers, Mechanism, StreamName,
+};
 use placement_identity::Signal;
 use placement_process::{Tree, TreeState};
 use placement_store::Draft;
@@ -18,6 +20,8 @@ const WATCH: Duration = Duration::from_millis(100);
 /// Time after which a tree that cannot be looked at, or does not go after SIGKILL, is given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_millis(DRAIN_IDLE_MS);
+/// Reads that empty a pipe of one chunk's size: its bytes may end in two chunks, and its end follows.
+const LAST_READS: usize = 3;
 const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
 
 /// Where the supervision stands.
@@ -116,6 +120,7 @@ impl Runner {
         // rest is read when the tree is gone.
         let paused = self.output.is_in_memory() && self.output.is_full();
         drain.count(now, paused, self.bytes_came);
+        self.lose_what_nobody_fetched(&drain, now);
         let at_end = STREAMS.iter().all(|stream| !self.output.is_open(*stream));
         let ended = at_end || drain.is_elapsed() || drain.is_idle();
         if !ended && !self.stop.is_killed() {
@@ -154,10 +159,8 @@ impl Runner {
     }
 
     fn end_leftovers(&mut self, mut ending: Ending, now: Instant) -> Phase {
-        let tree = self.tree.as_ref().expect("made before the supervision");
-        tree.reap_orphans().ok();
-        let state = tree.state();
-        if state == TreeState::Empty || now >= ending.give_up_at {
+        if self.is_nothing_left() || now >= ending.give_up_at {
+            self.kill_what_was_missed();
             if ending.members > 0 {
                 let how = if ending.killed { "SIGKILL" } else { "SIGTERM" };
                 let noun = if ending.members == 1 { "process" } else { "processes" };
@@ -167,6 +170,7 @@ impl Runner {
             return self.begin_closing(now);
         }
         if now >= ending.kill_at || self.stop.is_killed() {
+            let tree = self.tree.as_ref().expect("made before the supervision");
             // Repeated until nothing is left: what forks can escape a round.
             match tree.kill() {
                 Ok(signalled) if ending.members > 0 => {
@@ -184,9 +188,36 @@ impl Runner {
         if !self.keeps_leftovers() {
             return self.begin_ending(now);
         }
+        if self.is_nothing_left() { self.begin_closing(now) } else { Phase::Keeping }
+    }
+
+    /// Where only a group is cleaned: a member that forks and ends can escape every look at the
+    /// process table, and no signal to the group; its ended leader holds the number until it is
+    /// reaped.
+    fn kill_what_was_missed(&mut self) {
         let tree = self.tree.as_ref().expect("made before the supervision");
+        if tree.mechanism().is_none() {
+            // An empty group takes no signal; that is what is wanted.
+            tree.leader().signal_group(Signal::Kill).ok();
+        }
+    }
+
+    /// Says whether nothing of the tree is left, now that its leader has ended.
+    fn is_nothing_left(&mut self) -> bool {
+        let tree = self.tree.as_mut().expect("made before the supervision");
         tree.reap_orphans().ok();
-        if tree.state() == TreeState::Empty { self.begin_closing(now) } else { Phase::Keeping }
+        if tree.state() != TreeState::Empty {
+            return false;
+        }
+        match tree.mechanism() {
+            // A look at the lists of children misses who forks and ends meanwhile. With the leader
+            // reaped the kernel answers for all; members are found as descendants, so its number is
+            // not needed any more.
+            Some(Mechanism::Subreaper) => {
+                tree.reap_leader().is_ok() && tree.state() == TreeState::Empty
+            }
+            Some(Mechanism::Cgroup | Mechanism::PidNamespace) | None => true,
+        }
     }
 
     fn begin_closing(&mut self, now: Instant) -> Phase {
@@ -204,6 +235,7 @@ impl Runner {
     fn close(&mut self, mut drain: Drain, held_outside: bool, now: Instant) -> Phase {
         let paused = self.output.is_in_memory() && self.output.is_full();
         drain.count(now, paused, self.bytes_came);
+        self.lose_what_nobody_fetched(&drain, now);
         let at_end = STREAMS.iter().all(|stream| !self.output.is_open(*stream));
         if !at_end && (drain.is_elapsed() || (held_outside && drain.is_idle())) {
             self.cut_off(&drain, now);
@@ -228,25 +260,57 @@ impl Runner {
     }
 
     fn deliver(&mut self, until: Instant, now: Instant) -> Phase {
-        if self.output.is_acknowledged() {
+        if self.output.is_acknowledged() || self.output.is_given_up() {
             return Phase::Over;
         }
         if now >= until {
-            let after = self.request.timeouts.retain_ms;
-            let loss = self.output.loss();
-            self.record(EvidenceKind::OutputLost, format!("after {after} ms: {loss}"));
+            self.record_loss();
             return Phase::Over;
         }
         Phase::Delivering { until }
     }
 
+    /// After the exit, gives up a full spool in memory that nobody emptied in time, and with it what
+    /// the pipes still hold.
+    fn lose_what_nobody_fetched(&mut self, drain: &Drain, now: Instant) {
+        if !drain.is_paused_for(self.request.timeouts.retain()) {
+            return;
+        }
+        self.record_loss();
+        self.end_open_streams(now);
+    }
+
+    fn record_loss(&mut self) {
+        let after = self.request.timeouts.retain_ms;
+        let loss = self.output.give_up();
+        self.record(EvidenceKind::OutputLost, format!("after {after} ms: {loss}"));
+    }
+
     /// Ends streams that are still open, as truncated; what still comes is dropped.
     fn cut_off(&mut self, drain: &Drain, now: Instant) {
-        let open: Vec<_> =
-            STREAMS.into_iter().filter(|stream| self.output.is_open(*stream)).collect();
-        let names: Vec<_> = open.iter().map(|stream| stream.label()).collect();
+        self.read_what_is_there(now);
+        let open = STREAMS.into_iter().filter(|stream| self.output.is_open(*stream));
+        let names: Vec<_> = open.map(StreamName::label).collect();
+        if names.is_empty() {
+            return;
+        }
         let detail = format!("after {} ms: {} truncated", drain.used_ms(), names.join(" and "));
         self.record(EvidenceKind::OutputDrainElapsed, detail);
+        self.end_open_streams(now);
+    }
+
+    /// Reads what the pipes hold by now: a runner that stood still must not hold that against them.
+    fn read_what_is_there(&mut self, now: Instant) {
+        for _ in 0..LAST_READS {
+            for stream in STREAMS {
+                self.read_pipe(stream, now);
+            }
+        }
+    }
+
+    fn end_open_streams(&mut self, now: Instant) {
+        let open: Vec<_> =
+            STREAMS.into_iter().filter(|stream| self.output.is_open(*stream)).collect();
         for stream in open {
             let outcome = self.output.end(stream, true, now);
             self.note_spool(outcome);

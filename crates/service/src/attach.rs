@@ -59,12 +59,20 @@ impl Service {
         match self.open_control(&row, deadline) {
             Ok(link) => self.attach_live(&row, link, recipient, host, deadline),
             Err(NoAnswer::NotConnected | NoAnswer::Silent | NoAnswer::Refused(_)) => {
-                self.attach_ended(row, recipient)
+                self.attach_ended(&row, recipient, deadline)
             }
         }
     }
 
-    fn attach_ended(&self, row: Row, recipient: &RecipientId) -> Result<Attached, Refusal> {
+    fn attach_ended(
+        &self,
+        row: &Row,
+        recipient: &RecipientId,
+        deadline: Instant,
+    ) -> Result<Attached, Refusal> {
+        // Between its last answer and its end a runner has no sockets any more.
+        self.wait_ended(&row.attempt_id, Some(deadline))?;
+        let row = self.row(&row.attempt_id)?;
         if self.runner_seen(&row) == RunnerSeen::Alive
             || (row.state.execution.is_live() && self.runner_seen(&row) != RunnerSeen::Gone)
         {
@@ -104,7 +112,9 @@ impl Service {
             Err(NoAnswer::Refused(refusal)) => {
                 self.refused(&bound, &row.attachment, &refusal.message)
             }
-            Err(NoAnswer::NotConnected | NoAnswer::Silent) => self.unanswered(&bound),
+            Err(NoAnswer::NotConnected | NoAnswer::Silent) => {
+                self.unanswered(&bound, recipient, deadline)
+            }
         }
     }
 
@@ -147,19 +157,25 @@ impl Service {
         Err(conflict(format!("the runner refused the attachment: {why}")))
     }
 
-    /// The runner was asked and may or may not serve the new recipient.
-    fn unanswered(&self, bound: &Row) -> Result<Attached, Refusal> {
+    /// The runner was asked and may or may not serve the new recipient; one that ended meanwhile has
+    /// left its log.
+    fn unanswered(
+        &self,
+        bound: &Row,
+        recipient: &RecipientId,
+        deadline: Instant,
+    ) -> Result<Attached, Refusal> {
+        self.wait_ended(&bound.attempt_id, Some(deadline))?;
         let row = self.row(&bound.attempt_id)?;
+        if self.runner_seen(&row) == RunnerSeen::Gone {
+            return self.attach_ended(&row, recipient, deadline);
+        }
         let generation = bound.attachment.generation;
         let detail = format!("generation {generation}: no answer within {} ms", FENCE.as_millis());
         if !row.state.execution.is_live() {
             let rows = [Draft::new(EvidenceKind::AttachUnanswered, detail)];
             self.record_attachment(&row, &rows, &Fields::default())?;
             return Err(conflict("the runner of the ended attempt did not answer"));
-        }
-        if self.runner_seen(&row) == RunnerSeen::Gone {
-            self.reconcile_row(row)?;
-            return Err(unavailable("the runner ended while it was asked"));
         }
         let rows = [Draft::new(EvidenceKind::AttachUnfenced, detail)];
         self.record_attachment(&row, &rows, &Fields::default())?;

@@ -67,7 +67,7 @@ impl Service {
                 if self.record_cleanup(row, &refused)?.is_none() {
                     return Ok(None);
                 }
-                let hint = "`placement stop` ends what is left; `placement reconcile` looks again";
+                let hint = "`placement stop --force` ends what is left; then clean again";
                 return Err(conflict(reason).with_hint(hint));
             }
         };
@@ -117,6 +117,7 @@ impl Service {
             tree_gone_by: row.tree_gone_by.as_deref(),
             group_gone_recorded: folded.group_gone,
             child_not_started_recorded: folded.child_not_started,
+            child_start_failed_recorded: folded.child_start_failed,
             identity: row.recorded_identity(),
             place: place.as_ref(),
             leader: leader.as_ref(),
@@ -140,6 +141,7 @@ impl Service {
             temporary.remove(gone).map_err(|error| with_errno(&error))?;
         }
         directory.remove_sockets().map_err(|error| with_errno(&error))?;
+        directory.release_exit_reserve().map_err(|error| with_errno(&error))?;
         if request.supervision.keep_home {
             return Ok("the home is kept as the launch asked");
         }

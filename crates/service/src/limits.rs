@@ -23,6 +23,9 @@ pub(crate) const FINISH_EXTRA: Duration = Duration::from_secs(1);
 /// How long the data link of a runner may take to be connected: as long as it may take to answer.
 pub(crate) const CONNECT: Duration = FENCE;
 
+/// How long a leader may take to go after its runner: the kernel has sent it SIGKILL by then.
+pub(crate) const PARENT_DEATH: Duration = Duration::from_millis(250);
+
 /// How long a reply to a stop waits for the runner's commit: the runner acts after 250 ms even
 /// without it.
 pub(crate) const STOP_RECORDED: Duration = Duration::from_millis(500);
@@ -32,3 +35,7 @@ pub(crate) const GROUP_ZOMBIES: Duration = Duration::from_secs(1);
 
 /// How long the cursor of a log may still be held after it was let go of.
 pub(crate) const CURSOR: Duration = Duration::from_millis(250);
+
+/// How long a start waits for the claim of another one that came first: starting a program and one
+/// synced commit.
+pub(crate) const OTHER_START: Duration = Duration::from_secs(2);

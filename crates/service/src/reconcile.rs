@@ -1,13 +1,16 @@
 //! Settling an attempt by what can be proven now.
 
 use crate::Service;
+use crate::limits::PARENT_DEATH;
 use crate::service::was_overtaken;
 use crate::survivors;
 use crate::tree::{LeafEnd, RecordedLeaf, end_leaf};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
-use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Refusal};
+use crate::wait::wait_readable;
+use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Mechanism, Refusal};
 use placement_identity::{Place, Presence, ProcessIdentity, place};
 use placement_store::{ChildIdentity, Draft, Durability, Fields, Row, Selection};
+use std::time::Instant;
 
 /// How often a reconcile that was overtaken by somebody else's commit begins again.
 const ROUNDS_MAX: usize = 8;
@@ -57,13 +60,24 @@ impl Service {
         {
             return Ok(None);
         }
+        let leader = match (runner, row.mechanism) {
+            // Its leaf is ended, and the leader with it.
+            (RunnerSeen::Gone, None | Some(Mechanism::Subreaper | Mechanism::PidNamespace)) => {
+                leader_after_its_runner(row)
+            }
+            (RunnerSeen::Alive | RunnerSeen::Gone | RunnerSeen::Unknown, _) => leader_seen(row),
+        };
+        // Asked only where it decides: the evidence of every other attempt need not be read.
+        let child_started = leader == LeaderSeen::NotRecorded
+            && self.inner.store.folded(&row.attempt_id)?.child_started;
         let facts = Facts {
             execution: row.state.execution,
             mechanism: row.mechanism,
             tree_gone: row.tree_gone_by.is_some(),
+            child_started,
             earlier_boot: is_of_an_earlier_boot(row),
             runner,
-            leader: leader_seen(row),
+            leader,
         };
         self.act(row, decide(facts))
     }
@@ -234,6 +248,17 @@ pub(crate) fn leader_seen(row: &Row) -> LeaderSeen {
             Presence::Unknown(_) => LeaderSeen::Unknown,
         },
     }
+}
+
+/// Looks for the leader of a runner that is gone. The kernel ends the one with the other, but not in
+/// the same moment: a look in between would take it for one that lives on.
+fn leader_after_its_runner(row: &Row) -> LeaderSeen {
+    if let ChildIdentity::Complete(child) = &row.child
+        && let Presence::Present(verified) = child.observe()
+    {
+        wait_readable(verified.pidfd(), Some(Instant::now() + PARENT_DEATH));
+    }
+    leader_seen(row)
 }
 
 /// Returns the leaf as it was recorded: the runner made it, where the runner was.

@@ -1,23 +1,24 @@
 //! Starting a recorded attempt: its runner is spawned, given its order and waited for.
 
 use crate::Service;
-use crate::refusal::{conflict, not_started, unavailable};
+use crate::limits::{LOOK, OTHER_START};
+use crate::refusal::{not_started, unavailable};
 use crate::runner_command::RUNNER_ARGUMENT;
 use crate::service::was_overtaken;
 use crate::streams::Streams;
 use crate::wait::wait_readable;
 use placement_contract::{
-    Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Generation, Id, LaunchRequest,
-    RecipientId, Refusal, Secret,
+    Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Id, LaunchRequest, RecipientId,
+    Refusal, Secret,
 };
-use placement_identity::ProcessIdentity;
+use placement_identity::{Pid, ProcessIdentity};
 use placement_process::spawn_runner;
 use placement_protocol::limits::TOKEN_BYTES;
 use placement_protocol::{
     Environment, Hello, LaunchOrder, LinkKind, Order, OrderReply, StoreLocation, Token,
 };
 use placement_resources::admit;
-use placement_store::{Attachment, Draft, Durability, Fields, RecordError, Row};
+use placement_store::{Attachment, ChildIdentity, Draft, Durability, Fields, RecordError, Row};
 use placement_transport::{Link, LinkError, Stream, open, pair};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
@@ -65,18 +66,39 @@ impl Service {
         let request = row.request()?;
         self.check_grants(&row, &request)?;
         let token = self.make_token(&row)?;
+        let former = row.attachment.clone();
         let row = match self.bind_first(&row, recipient) {
             Ok(row) => row,
             // Another start or a stop came first.
-            Err(error) if was_overtaken(&error) => {
-                let attempt = self.row(attempt_id)?.attempt();
-                return Ok(Started { attempt, streams: None });
-            }
+            Err(error) if was_overtaken(&error) => return self.await_other(attempt_id),
             Err(error) => return Err(error.into()),
         };
         let order = self.order(&row, &request, token, recipient)?;
-        let answer = self.spawn(&row, &order, Instant::now() + request.timeouts.start())?;
-        self.conclude(&row, answer, recipient)
+        let deadline = Instant::now() + request.timeouts.start();
+        let (answer, runner) = self.spawn(&row, &order, deadline)?;
+        match answer {
+            Answer::Refused(refusal) => self.conclude_refused(&row, &former, runner, refusal),
+            Answer::Gone => self.conclude_without_runner(&row, recipient),
+            Answer::Started | Answer::Late => {
+                let attempt = self.row(attempt_id)?.attempt();
+                Ok(Started { attempt, streams: Some(self.first_streams(&row, recipient)) })
+            }
+        }
+    }
+
+    /// Waits shortly until the start that came first has claimed the attempt.
+    fn await_other(&self, attempt_id: &AttemptId) -> Result<Started, Refusal> {
+        let deadline = Instant::now() + OTHER_START;
+        loop {
+            let row = self.look(attempt_id)?;
+            if row.state.execution != ExecutionState::Intended {
+                return Ok(Started { attempt: row.attempt(), streams: None });
+            }
+            if Instant::now() >= deadline {
+                return Err(unavailable("another start has not claimed the attempt yet"));
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// Asks again whether each grant holds: the host may admit less by now.
@@ -146,7 +168,7 @@ impl Service {
     }
 
     /// Spawns the runner, hands its order over and waits for its answer.
-    fn spawn(&self, row: &Row, order: &Order, deadline: Instant) -> Result<Answer, Refusal> {
+    fn spawn(&self, row: &Row, order: &Order, deadline: Instant) -> Result<(Answer, Pid), Refusal> {
         let internal = |_| Refusal::new(Code::Internal, "the order does not fit its bounds");
         let order = order.to_frame().map_err(internal)?;
         let (ours, theirs) = pair().map_err(|error| unavailable(error.to_string()))?;
@@ -154,6 +176,7 @@ impl Service {
         let mut port = Link::new(stream, LinkKind::HostPort);
         let runner = spawn_runner(self.inner.runner.program(), [RUNNER_ARGUMENT], theirs)
             .map_err(not_started)?;
+        let pid = runner.pid();
         let pidfd = runner.pidfd().try_clone_to_owned();
         let weak = Arc::downgrade(&self.inner);
         let held = self.inner.warden.take(&row.attempt_id, runner, || {
@@ -178,7 +201,7 @@ impl Service {
                 | placement_transport::HelloError::Silent(_) => LinkError::Closed,
             })
             .and_then(|_| port.call(order, deadline));
-        Ok(match answer {
+        let answer = match answer {
             Ok(frame) => match OrderReply::from_frame(&frame) {
                 Ok(OrderReply::Started { attempt_id }) if attempt_id == row.attempt_id => {
                     Answer::Started
@@ -190,50 +213,64 @@ impl Service {
             Err(LinkError::Closed | LinkError::Broken { .. } | LinkError::Protocol(_)) => {
                 gone_or_late(pidfd.ok(), deadline)
             }
-        })
+        };
+        Ok((answer, pid))
     }
 
-    fn conclude(
+    fn first_streams(&self, row: &Row, recipient: &RecipientId) -> Streams {
+        Streams::of_start(self, &row.attempt_id, recipient, row.attachment.generation)
+    }
+
+    /// A runner that did not get the claim has lost to a stop or to another start: then the attempt
+    /// is returned as they left it. Else the refusal is the answer.
+    pub(crate) fn conclude_refused(
         &self,
-        row: &Row,
-        answer: Answer,
-        recipient: &RecipientId,
+        bound: &Row,
+        former: &Attachment,
+        runner: Pid,
+        refusal: Refusal,
     ) -> Result<Started, Refusal> {
-        let attempt_id = &row.attempt_id;
-        let generation = row.attachment.generation;
-        match answer {
-            Answer::Started | Answer::Late => {
-                let streams = Streams::of_start(self, attempt_id, recipient, generation);
-                Ok(Started { attempt: self.row(attempt_id)?.attempt(), streams: Some(streams) })
-            }
-            Answer::Refused(refusal) => Err(refusal),
-            Answer::Gone => self.conclude_without_runner(attempt_id, recipient, generation),
+        let row = self.row(&bound.attempt_id)?;
+        let claimed_by = row.runner.as_ref().map(|runner| runner.identity.pid);
+        if row.state.execution == ExecutionState::Intended || claimed_by == Some(runner) {
+            return Err(refusal);
         }
+        if claimed_by.is_some() && row.attachment == bound.attachment {
+            // The runner that won serves the recipient that was bound before.
+            let detail = format!("generation {}: another start won", row.attachment.generation);
+            let rows = [Draft::new(EvidenceKind::AttachRefused, detail)];
+            let fields = Fields { attachment: Some(former.clone()), ..Fields::default() };
+            match self.record_on(&row, &rows, &fields, Durability::Normal) {
+                Ok(_) => {}
+                Err(error) if was_overtaken(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Started { attempt: self.row(&bound.attempt_id)?.attempt(), streams: None })
     }
 
     /// The runner ended without an answer: what it committed says how far it came.
     fn conclude_without_runner(
         &self,
-        attempt_id: &AttemptId,
+        bound: &Row,
         recipient: &RecipientId,
-        generation: Generation,
     ) -> Result<Started, Refusal> {
-        let row = self.row(attempt_id)?;
+        let row = self.row(&bound.attempt_id)?;
         if row.state.execution == ExecutionState::Intended {
             return Err(unavailable("the runner ended before it claimed the attempt"));
         }
         let settled = self.reconcile_row(row)?;
         match settled.state.execution {
-            ExecutionState::Exited if settled.child == placement_store::ChildIdentity::None => {
+            ExecutionState::Exited if settled.child == ChildIdentity::None => {
                 Err(unavailable("the runner ended before the child was made")
                     .with_hint("launch it again under another key"))
             }
             ExecutionState::Exited => {
-                let streams = Streams::of_start(self, attempt_id, recipient, generation);
-                Ok(Started { attempt: settled.attempt(), streams: Some(streams) })
+                let streams = Some(self.first_streams(bound, recipient));
+                Ok(Started { attempt: settled.attempt(), streams })
             }
-            ExecutionState::Intended => Err(conflict("the attempt was not claimed")),
-            ExecutionState::Starting
+            ExecutionState::Intended
+            | ExecutionState::Starting
             | ExecutionState::Running
             | ExecutionState::Stopping
             | ExecutionState::Uncertain => self.leave_uncertain(&settled),

@@ -10,7 +10,7 @@ use crate::survivors;
 use crate::tree::{LeafEnd, end_leaf};
 use crate::verdict::{LeaderSeen, RunnerSeen};
 use crate::wait::wait_readable;
-use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Refusal};
+use placement_contract::{Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, Refusal};
 use placement_identity::{Presence, Signal, Verified};
 use placement_process::{GroupSignalError, signal_group_through_pidfd};
 use placement_protocol::{Stop, StopMode};
@@ -20,12 +20,13 @@ use std::time::Instant;
 /// How often a stop that was overtaken by somebody else's commit begins again.
 const ROUNDS_MAX: usize = 8;
 
-/// What a stop does with an attempt whose state is uncertain.
+/// What a stop does where no runner and no handle of the tree is left: with an uncertain attempt,
+/// and with an exited one whose required scope is not proven gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfUncertain {
     /// Nothing.
     Leave,
-    /// It ends whatever of the attempt is found.
+    /// It kills whatever carries the attempt's marker.
     EndSurvivors,
 }
 
@@ -46,13 +47,14 @@ impl Service {
         if_uncertain: IfUncertain,
     ) -> Result<Attempt, Refusal> {
         for _ in 0..ROUNDS_MAX {
-            let row = self.row(attempt_id)?;
+            // Not behind a writer of this process: a runner is asked although the store stalls.
+            let row = self.look(attempt_id)?;
             let done = match row.state.execution {
                 ExecutionState::Intended => self.stop_before_start(&row)?,
                 ExecutionState::Starting | ExecutionState::Running | ExecutionState::Stopping => {
                     self.stop_live(&row, mode)?
                 }
-                ExecutionState::Exited => Some(self.stop_leftovers(row, mode)?),
+                ExecutionState::Exited => Some(self.stop_leftovers(row, mode, if_uncertain)?),
                 ExecutionState::Uncertain => match if_uncertain {
                     IfUncertain::Leave => Some(row),
                     IfUncertain::EndSurvivors => Some(self.end_survivors(&row)?),
@@ -62,7 +64,7 @@ impl Service {
                 return Ok(row.attempt());
             }
         }
-        Ok(self.row(attempt_id)?.attempt())
+        Ok(self.look(attempt_id)?.attempt())
     }
 
     fn stop_before_start(&self, row: &Row) -> Result<Option<Row>, Refusal> {
@@ -97,13 +99,18 @@ impl Service {
     }
 
     /// Waits shortly for the runner's commit, so that a reply mostly says that it is stopping.
-    fn await_record(&self, before: &Row) -> Result<Row, Refusal> {
+    fn await_record(&self, asked: &Row) -> Result<Row, Refusal> {
         let deadline = Instant::now() + STOP_RECORDED;
         loop {
-            let row = self.look(&before.attempt_id)?;
-            let recorded = row.evidence_count > before.evidence_count
-                || before.state.execution == ExecutionState::Stopping;
-            if recorded || Instant::now() >= deadline {
+            let row = self.look(&asked.attempt_id)?;
+            let waits = match row.state.execution {
+                ExecutionState::Starting | ExecutionState::Running => true,
+                ExecutionState::Intended
+                | ExecutionState::Stopping
+                | ExecutionState::Exited
+                | ExecutionState::Uncertain => false,
+            };
+            if !waits || Instant::now() >= deadline {
                 return Ok(row);
             }
             std::thread::sleep(LOOK);
@@ -193,16 +200,30 @@ impl Service {
     }
 
     /// The exit is settled; what is left of the tree is the runner's to end, or the leaf's.
-    fn stop_leftovers(&self, row: Row, mode: StopMode) -> Result<Row, Refusal> {
-        let unfinished = row.runner.as_ref().is_some_and(|runner| !runner.finished);
-        if row.tree_gone_by.is_some() || !unfinished {
+    fn stop_leftovers(
+        &self,
+        row: Row,
+        mode: StopMode,
+        if_uncertain: IfUncertain,
+    ) -> Result<Row, Refusal> {
+        if row.tree_gone_by.is_some() || row.state.cleanup == CleanupState::Complete {
             return Ok(row);
         }
-        match self.ask_stop(&row, Stop { mode, grace_ms: None }) {
-            Ok(_) => self.await_record(&row),
-            Err(_) if self.runner_seen(&row) == RunnerSeen::Gone => self.reconcile_row(row),
-            Err(_) => Err(unavailable("the runner lives and does not answer")),
+        let mut row = row;
+        if row.runner.as_ref().is_some_and(|runner| !runner.finished) {
+            match self.ask_stop(&row, Stop { mode, grace_ms: None }) {
+                Ok(_) => return self.await_record(&row),
+                Err(_) if self.runner_seen(&row) == RunnerSeen::Gone => {
+                    row = self.reconcile_row(row)?;
+                }
+                Err(_) => return Err(unavailable("the runner lives and does not answer")),
+            }
         }
+        if if_uncertain == IfUncertain::EndSurvivors && self.prove_gone(&row)?.is_err() {
+            self.kill_survivors(&row)?;
+            row = self.row(&row.attempt_id)?;
+        }
+        Ok(row)
     }
 
     /// Ends whatever of an uncertain attempt is found: by its runner, its leaf, or its marker.
@@ -213,6 +234,13 @@ impl Service {
         }
         // What became of the leaf is looked at again by the reconcile.
         let _: Option<LeafEnd> = recorded_leaf(row).as_ref().map(end_leaf);
+        self.kill_survivors(row)?;
+        let row = self.row(&row.attempt_id)?;
+        self.reconcile_row(row)
+    }
+
+    /// Kills what carries the attempt's marker, where no handle of the tree is left.
+    fn kill_survivors(&self, row: &Row) -> Result<(), Refusal> {
         let scan = self.find_survivors(row);
         let killed = survivors::kill(&scan);
         if killed > 0 {
@@ -220,8 +248,7 @@ impl Service {
             let sent = [Draft::new(EvidenceKind::SignalKill, detail)];
             self.commit(row, &sent, Durability::Normal)?;
         }
-        let row = self.row(&row.attempt_id)?;
-        self.reconcile_row(row)
+        Ok(())
     }
 
     fn unproven(&self, row: &Row, why: &str) -> Result<Option<Row>, Refusal> {

@@ -176,12 +176,10 @@ impl Streams {
     /// Finds where the output comes from now: a link, the log, or nowhere any more.
     fn find_source(&mut self, deadline: Option<Instant>) -> Result<Step, Refusal> {
         let row = self.service.look(&self.attempt_id)?;
-        if row.attachment.generation > self.generation {
-            return Ok(self.over(Item::Taken));
-        }
+        let is_newest = row.attachment.generation <= self.generation;
         // Looked at before the connection is tried: what is gone then stays gone.
         if self.service.has_ended(&row) {
-            return self.open_log(&row);
+            return if is_newest { self.open_log(&row) } else { Ok(self.over(Item::Taken)) };
         }
         if self.was_unlinked {
             self.was_unlinked = false;
@@ -196,6 +194,8 @@ impl Streams {
                 self.phase = Phase::Linked(copy);
                 Ok(Step::Again)
             }
+            // The runner says who is bound; the record says it only of one that it does not serve.
+            None if !is_newest => Ok(self.over(Item::Taken)),
             None if is_past(deadline) => Ok(Step::DeadlineElapsed),
             None => {
                 std::thread::sleep(LOOK.min(left(deadline)));

@@ -2,9 +2,7 @@
 
 use placement_contract::AttemptId;
 use placement_identity::{Marker, MarkerScan, Presence, ProcessIdentity, Signal, scan_marker};
-
-/// The environment variable that every child is started with.
-pub(crate) const ATTEMPT_MARKER: &str = "PLACEMENT_ATTEMPT_ID";
+use placement_materialize::ATTEMPT_MARKER;
 
 /// Looks for processes that carry an attempt's marker and are not older than its child.
 ///

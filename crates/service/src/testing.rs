@@ -274,7 +274,7 @@ impl FakeRunner {
         let listener = bind(self.directory.dir().as_fd(), crate::places::DATA_SOCKET).unwrap();
         let id = self.attempt_id.clone();
         let end = Arc::clone(&self.end);
-        self.threads.push(std::thread::spawn(move || data(&listener, &id, &end, messages, heard)));
+        self.threads.push(std::thread::spawn(move || data(listener, &id, &end, messages, heard)));
     }
 
     /// Ends the runner as a SIGKILL would: its lock is free and nobody answers.
@@ -350,40 +350,37 @@ fn control(
 }
 
 fn data(
-    listener: &Listener,
+    listener: Listener,
     id: &AttemptId,
     end: &AtomicBool,
     messages: Vec<FromRunner>,
     mut heard: impl FnMut(FromRecipient) -> Option<FromRunner>,
 ) {
+    let pause = || std::thread::sleep(Duration::from_millis(1));
     let token = Token::new(TOKEN);
-    let mut messages = Some(messages);
-    let mut link: Option<Link> = None;
-    while !end.load(Ordering::SeqCst) {
+    let mut link = loop {
+        if end.load(Ordering::SeqCst) {
+            return;
+        }
         if let Ok(Some(stream)) = listener.accept() {
-            let mut accepted = Link::new(stream, LinkKind::Data);
-            let by = Instant::now() + PATIENCE;
-            Gate::attempt(LinkKind::Data, id, &token).admit(&mut accepted, by).unwrap();
-            for message in messages.take().into_iter().flatten() {
-                accepted.send(message.into_frame().unwrap(), by).unwrap();
-            }
-            link = Some(accepted);
+            break Link::new(stream, LinkKind::Data);
         }
-        if let Some(open) = &mut link {
-            match open.fill() {
-                Ok(_) => {}
-                Err(_) => link = None,
-            }
-        }
-        if let Some(open) = &mut link {
-            while let Ok(Some(frame)) = open.next_frame() {
-                if let Some(answer) = heard(FromRecipient::from_frame(frame).unwrap()) {
-                    let by = Instant::now() + PATIENCE;
-                    open.send(answer.into_frame().unwrap(), by).unwrap();
-                }
+        pause();
+    };
+    // Nobody else is served, as if another recipient were bound by now.
+    drop(listener);
+    let by = Instant::now() + PATIENCE;
+    Gate::attempt(LinkKind::Data, id, &token).admit(&mut link, by).unwrap();
+    for message in messages {
+        link.send(message.into_frame().unwrap(), by).unwrap();
+    }
+    while !end.load(Ordering::SeqCst) && link.fill().is_ok() {
+        while let Ok(Some(frame)) = link.next_frame() {
+            if let Some(answer) = heard(FromRecipient::from_frame(frame).unwrap()) {
+                link.send(answer.into_frame().unwrap(), by).unwrap();
             }
         }
-        std::thread::sleep(Duration::from_millis(1));
+        pause();
     }
 }
 

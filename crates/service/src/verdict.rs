@@ -35,6 +35,8 @@ pub(crate) struct Facts {
     pub(crate) mechanism: Option<Mechanism>,
     /// Whether a proof of an empty tree is recorded.
     pub(crate) tree_gone: bool,
+    /// Whether it is recorded that the program ran.
+    pub(crate) child_started: bool,
     /// Whether everything was recorded under an earlier boot of this machine.
     pub(crate) earlier_boot: bool,
     /// The runner.
@@ -125,10 +127,9 @@ fn decide_open(facts: Facts) -> Verdict {
 
 fn decide_without_runner(facts: Facts) -> Verdict {
     match (facts.leader, facts.mechanism) {
-        // The program runs only after its identity was committed.
-        (LeaderSeen::NotRecorded, _) if facts.execution == ExecutionState::Running => {
-            Verdict::Unidentified
-        }
+        // The program runs only after its identity was committed, so one that ran has lost it; the
+        // state alone does not tell, since it may be uncertain or stopping by now.
+        (LeaderSeen::NotRecorded, _) if facts.child_started => Verdict::Unidentified,
         (LeaderSeen::NotRecorded, _) => Verdict::NotStarted,
         (_, Some(Mechanism::Cgroup)) => Verdict::EndTree,
         (_, Some(Mechanism::Subreaper)) => Verdict::ProofLost,
@@ -154,6 +155,7 @@ mod tests {
             execution,
             mechanism: Some(Mechanism::Cgroup),
             tree_gone: false,
+            child_started: false,
             earlier_boot: false,
             runner: RunnerSeen::Gone,
             leader: LeaderSeen::Absent,
@@ -202,9 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn running_without_an_identity_is_not_taken_for_never_started() {
-        let seen = Facts { leader: LeaderSeen::NotRecorded, ..facts(Running) };
-        assert_eq!(decide(seen), Verdict::Unidentified);
+    fn a_program_that_ran_without_an_identity_is_not_taken_for_never_started() {
+        for execution in [Running, Stopping] {
+            let leader = LeaderSeen::NotRecorded;
+            let seen = Facts { leader, child_started: true, ..facts(execution) };
+            assert_eq!(decide(seen), Verdict::Unidentified);
+            let uncertain = Facts { execution: Uncertain, ..seen };
+            assert_eq!(decide(uncertain), Verdict::Unchanged);
+        }
     }
 
     #[test]

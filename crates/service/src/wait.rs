@@ -22,9 +22,9 @@ impl Service {
     /// Waits until the runner of an attempt has ended.
     ///
     /// Wakes by the runner's pidfd where this service started it, by the end of a control
-    /// connection where it did not, and looks at its lock where neither can be had. Without a
-    /// deadline it waits as long as that takes. What became of the attempt is then in its record,
-    /// or a reconcile finds it out.
+    /// connection where it did not, and looks at its lock where neither can be had or the runner
+    /// needs the connection for others. Without a deadline it waits as long as that takes. What
+    /// became of the attempt is then in its record, or a reconcile finds it out.
     ///
     /// # Errors
     /// `NOT_FOUND` and STORAGE.
@@ -34,6 +34,7 @@ impl Service {
         deadline: Option<Instant>,
     ) -> Result<Waited, Refusal> {
         let mut pause = LOOK;
+        let mut by_control = true;
         loop {
             let row = self.look(attempt_id)?;
             if self.has_ended(&row) {
@@ -46,7 +47,11 @@ impl Service {
                 if wait_readable(pidfd.as_fd(), deadline) {
                     return Ok(Waited::Ended);
                 }
-            } else if !self.wait_by_control(&row, deadline) {
+            } else if by_control && self.wait_by_control(&row, deadline) {
+                // Where the attempt goes on all the same, connecting again would only push out
+                // another one that waits.
+                by_control = false;
+            } else {
                 std::thread::sleep(pause.min(left(deadline)));
                 pause = (pause * 2).min(LOOK * 20);
             }

@@ -143,12 +143,13 @@ impl Store {
         if role == Role::Runner && !present {
             return Err(OpenError::Missing);
         }
+        let ready = if present { ready(&paths.database, &here)? } else { None };
+        // After the look at what is there: beside a file that is no store, nothing is made.
         let lock = LockFile::open(&paths.lock).map_err(|source| OpenError::Io {
             role: "lock",
             operation: "opened",
             source,
         })?;
-        let ready = if present { ready(&paths.database, &here)? } else { None };
         let connection = match (ready, role) {
             (Some(connection), _) => connection,
             (None, Role::Runner) => return Err(OpenError::NotMigrated { known: SCHEMA }),

@@ -1,7 +1,8 @@
 //! Test support without anything of ours: temporary roots, a seeded generator and a fake clock.
 //!
 //! **Owns** what every test needs and nothing of placement knows: [`TempRoot`], [`Random`],
-//! [`FakeTime`], [`wait_until`] and programs run as an ordinary user ([`demoted`]). **Never**
+//! [`FakeTime`], [`wait_until`], programs run as an ordinary user ([`demoted`]) and examples
+//! ([`example`]). **Never**
 //! imports a crate of ours, so that any of them can use it. **Limits**: Linux; failures panic,
 //! since the caller is a test.
 //!
@@ -21,12 +22,14 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod example;
 mod random;
 mod root;
 mod time;
 mod user;
 mod wait;
 
+pub use example::example;
 pub use random::Random;
 pub use root::TempRoot;
 pub use time::FakeTime;

@@ -8,6 +8,7 @@ pub const EXIT_NOT_KNOWN: &str = "not known";
 
 /// What the evidence of an attempt says.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each says of a kind whether it is recorded")]
 pub struct Folded {
     /// The states after the last row.
     pub state: AttemptState,
@@ -21,8 +22,10 @@ pub struct Folded {
     pub group_gone: bool,
     /// Whether a `child.not_started` row is recorded.
     pub child_not_started: bool,
-    /// Whether a `child.creating` row is recorded.
-    pub child_creating: bool,
+    /// Whether `child.start_failed` is recorded.
+    pub child_start_failed: bool,
+    /// Whether `child.started` is recorded.
+    pub child_started: bool,
     /// How many rows there are.
     pub count: u64,
 }
@@ -70,7 +73,8 @@ impl Folded {
             tree_gone_by: None,
             group_gone: false,
             child_not_started: false,
-            child_creating: false,
+            child_start_failed: false,
+            child_started: false,
             count: 1,
         }
     }
@@ -92,7 +96,8 @@ impl Folded {
         }
         self.group_gone |= kind == EvidenceKind::GroupGone;
         self.child_not_started |= kind == EvidenceKind::ChildNotStarted;
-        self.child_creating |= kind == EvidenceKind::ChildCreating;
+        self.child_start_failed |= kind == EvidenceKind::ChildStartFailed;
+        self.child_started |= kind == EvidenceKind::ChildStarted;
         self.state = to;
         self.count += 1;
         Ok(self)

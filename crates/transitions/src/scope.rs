@@ -88,6 +88,8 @@ pub struct ScopeFacts<'a> {
     pub group_gone_recorded: bool,
     /// Whether `child.not_started` is recorded.
     pub child_not_started_recorded: bool,
+    /// Whether `child.start_failed` is recorded.
+    pub child_start_failed_recorded: bool,
     /// How much of the child's identity is recorded.
     pub identity: RecordedIdentity,
     /// Where the attempt's processes belong: of the child's identity, else of the runner's.
@@ -109,6 +111,7 @@ impl ScopeFacts<'_> {
             tree_gone_by: None,
             group_gone_recorded: false,
             child_not_started_recorded: false,
+            child_start_failed_recorded: false,
             identity: RecordedIdentity::None,
             place: None,
             leader: None,
@@ -146,6 +149,10 @@ fn whole(facts: &ScopeFacts<'_>) -> Option<&'static str> {
     }
     if no_child_came_to_be(facts) {
         return Some("no child came to be");
+    }
+    if facts.child_start_failed_recorded && facts.exit_source == Some(ExitSource::Runner) {
+        // The runner reaped the process behind the gate, which had started nothing.
+        return Some("the program never ran");
     }
     if matches!(facts.place, Some(Place::EarlierBoot(_))) {
         return Some("the machine was started again");
@@ -249,6 +256,18 @@ mod tests {
                 gone.because()
             })
             .map_err(|unproven| unproven.reason)
+    }
+
+    #[test]
+    fn a_program_that_never_ran_left_nothing_in_any_scope() {
+        let identity = RecordedIdentity::Complete { pgid: pid(4_242) };
+        for required in CleanupScope::ALL {
+            let facts = ScopeFacts { child_start_failed_recorded: true, identity, ..exited() };
+            let gone = prove_scope(*required, &facts).unwrap();
+            assert_eq!(gone.because(), "the program never ran");
+            let facts = ScopeFacts { exit_source: Some(ExitSource::Operator), ..facts };
+            assert!(prove_scope(*required, &facts).is_err());
+        }
     }
 
     #[test]

@@ -32,6 +32,20 @@ pub fn replace_in_store(root: &Utf8Path, text: &str, by: &str) -> usize {
     count
 }
 
+/// Makes a closed store one that a newer version has migrated.
+///
+/// # Panics
+/// When its binding is not found; see "Record Format" of SQLite.
+#[track_caller]
+pub fn make_store_newer(root: &Utf8Path) {
+    // The header of the one row of the binding: a number that is the key, a machine id of 32 bytes
+    // or none, a boot id of 36 bytes, and the schema 1, which takes no byte. With one byte less for
+    // the boot id, its last digit is the number of the schema.
+    let made = [("\u{5}\0MU\t", "\u{5}\0MS\u{1}"), ("\u{5}\0\0U\t", "\u{5}\0\0S\u{1}")];
+    let count: usize = made.iter().map(|(header, by)| replace_in_store(root, header, by)).sum();
+    assert!(count > 0, "the binding of the store is not found");
+}
+
 fn replace(bytes: &mut [u8], text: &[u8], by: &[u8]) -> usize {
     let places: Vec<usize> = bytes
         .windows(text.len())

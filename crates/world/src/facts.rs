@@ -27,7 +27,8 @@ pub enum CgroupLeaves {
     NoCgroup2,
 }
 
-pub(crate) fn survivors(attempt: &AttemptId) -> Survivors {
+/// Looks for processes that carry an attempt's marker.
+pub fn survivors(attempt: &AttemptId) -> Survivors {
     let marker = Marker {
         name: MARKER,
         value: attempt.as_str(),
@@ -90,7 +91,7 @@ fn own_cgroup() -> Option<Utf8PathBuf> {
 }
 
 /// Returns what is in a directory, in order; nothing where there is none.
-fn entries(directory: &Utf8Path) -> Vec<Utf8PathBuf> {
+pub(crate) fn entries(directory: &Utf8Path) -> Vec<Utf8PathBuf> {
     let Ok(entries) = directory.read_dir_utf8() else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path().to_owned()).collect();
     paths.sort();

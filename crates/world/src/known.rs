@@ -4,7 +4,7 @@ use crate::PATIENCE;
 use camino::Utf8Path;
 use placement::{Evidence, EvidenceKind};
 use placement_identity::{
-    Pid, Presence, ProcessIdentity, ProcessList, ProcessState, Signal, list_processes,
+    Pid, Presence, ProcessIdentity, ProcessList, ProcessState, Signal, list_processes, read_stat,
 };
 use placement_testkit::wait_until;
 
@@ -67,6 +67,18 @@ impl Known {
     #[track_caller]
     pub fn wait_gone(&self) {
         wait_until(PATIENCE, "the end of a process", || !self.is_running());
+    }
+
+    /// Waits until nothing of it is left, not even for its parent: a zombie is a member of its group.
+    ///
+    /// # Panics
+    /// When it is not reaped in a minute.
+    #[track_caller]
+    pub fn wait_reaped(&self) {
+        self.wait_gone();
+        wait_until(PATIENCE, "the reaping of a process", || {
+            read_stat(self.0.pid).map_or(true, |stat| stat.start_ticks != self.0.start_ticks)
+        });
     }
 
     /// Sends it a signal; one that has ended takes none.

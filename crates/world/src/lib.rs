@@ -23,26 +23,39 @@ mod facts;
 mod known;
 mod output;
 mod program;
+mod refused;
 mod stage;
 mod stopped;
 mod wire;
 
-pub use damage::replace_in_store;
-pub use facts::{CgroupLeaves, Survivors, peak_memory_bytes};
+pub use damage::{make_store_newer, replace_in_store};
+pub use facts::{CgroupLeaves, Survivors, peak_memory_bytes, survivors};
 pub use known::{Known, leader_in, zombies_of};
 pub use output::Text;
-pub use program::{Program, Running, Said};
+pub use program::{Program, Running, Said, through};
+pub use refused::Refused;
 pub use stage::{Stage, contained, keeping_leftovers};
 pub use stopped::StoppedWriter;
 pub use wire::{Control, Data, Door, Shut};
 
+/// The words of every floor.
+pub use placement_contract as contract;
+pub use placement_contract::RecipientId;
+/// Which process is which.
+pub use placement_identity as identity;
 /// The messages between a runner and whoever talks to it.
 pub use placement_protocol as protocol;
+/// The operations beneath the facade.
+pub use placement_service as service;
+/// The receipts.
+pub use placement_store as store;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use placement::{AttemptHandle, AttemptId, CleanupState, End, Launch, Placement};
-use placement_testkit::TempRoot;
-use std::time::Duration;
+use placement::{AttemptHandle, AttemptId, CleanupState, End, Launch, Mechanism, Placement};
+use placement_contract::attempt::RunnerStatus;
+use placement_testkit::{TempRoot, wait_until};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The owner of every attempt in a world.
 pub const OWNER: &str = "local:test";
@@ -54,7 +67,7 @@ pub const PATIENCE: Duration = Duration::from_mins(1);
 pub struct World {
     host: Placement,
     runner: Utf8PathBuf,
-    directory: TempRoot,
+    directory: Arc<TempRoot>,
 }
 
 impl World {
@@ -64,7 +77,7 @@ impl World {
     /// When the host does not open.
     #[track_caller]
     pub fn new(runner: impl AsRef<Utf8Path>) -> Self {
-        let directory = TempRoot::new();
+        let directory = Arc::new(TempRoot::new());
         for name in ["work", "tmp"] {
             std::fs::create_dir(directory.join(name)).expect("the directory is new");
         }
@@ -85,6 +98,32 @@ impl World {
     #[track_caller]
     pub fn another_host(&self) -> Placement {
         open(self.directory.path(), &self.runner)
+    }
+
+    /// Returns the program under test on the same root, as a shell would run it.
+    #[track_caller]
+    pub fn program(&self) -> Program {
+        Program::sharing(&self.runner, Arc::clone(&self.directory))
+    }
+
+    /// Returns the ways of containing a tree that work here, the strongest first, and prints why
+    /// another does not.
+    ///
+    /// # Panics
+    /// When nothing can be measured, or not even the subreaper works.
+    #[expect(clippy::print_stdout, reason = "a test says what it does not cover here")]
+    #[track_caller]
+    pub fn mechanisms(&self) -> Vec<Mechanism> {
+        let measured = self.host.capabilities().expect("the machine can be measured").report;
+        for seen in measured.mechanisms.iter().filter(|seen| !seen.available) {
+            let step = seen.failed_at.as_deref().unwrap_or("its measurement");
+            let errno = seen.errno.as_deref().unwrap_or("no error number");
+            println!("{} is not tested here: it failed at {step} ({errno})", seen.mechanism);
+        }
+        let work = measured.mechanisms.iter().filter(|seen| seen.available);
+        let work: Vec<Mechanism> = work.map(|seen| seen.mechanism).collect();
+        assert!(work.contains(&Mechanism::Subreaper), "the subreaper needs nothing: {measured:?}");
+        work
     }
 
     /// Returns the private root.
@@ -111,13 +150,22 @@ impl World {
         self.host.launch(launch.write(self.work())).expect("the launch is admitted and starts")
     }
 
+    /// Waits until a file is in the work directory.
+    ///
+    /// # Panics
+    /// When it does not come in a minute.
+    #[track_caller]
+    pub fn wait_for_file(&self, name: &str) {
+        wait_until(PATIENCE, name, || self.work().join(name).exists());
+    }
+
     /// Launches a shell command in the work directory.
     ///
     /// # Panics
     /// As [`World::launch`].
     #[track_caller]
     pub fn launch_shell(&self, script: &str) -> AttemptHandle {
-        self.launch(Launch::program("/bin/sh").args(["-c", script]))
+        self.launch(shell(script))
     }
 
     /// Reads all output of an attempt.
@@ -127,6 +175,15 @@ impl World {
     #[track_caller]
     pub fn text(&self, attempt: &AttemptHandle) -> Text {
         output::read(attempt)
+    }
+
+    /// Reads all output of an attempt as bytes, both streams as they come.
+    ///
+    /// # Panics
+    /// When a stream fails.
+    #[track_caller]
+    pub fn bytes(&self, attempt: &AttemptHandle) -> Vec<u8> {
+        output::read_bytes(attempt)
     }
 
     /// Returns the labels of an attempt's evidence, in order.
@@ -155,9 +212,18 @@ impl World {
     /// When something is left, with the evidence.
     #[track_caller]
     pub fn assert_clean(&self, end: &End) {
-        let id = &end.attempt().attempt_id;
+        self.assert_nothing_left(&end.attempt().attempt_id);
+    }
+
+    /// Asserts the same of an attempt that somebody else has followed to its end.
+    ///
+    /// # Panics
+    /// As [`World::assert_clean`].
+    #[track_caller]
+    pub fn assert_nothing_left(&self, id: &AttemptId) {
         let told = self.told(id);
-        assert_eq!(end.attempt().cleanup_state, CleanupState::Complete, "{told}");
+        let attempt = self.host.attempt(id).expect("the attempt is recorded");
+        assert_eq!(attempt.cleanup_state, CleanupState::Complete, "{told}");
         self.assert_verified(id);
         self.assert_no_survivor(id);
         assert_eq!(self.homes_left(), Vec::<Utf8PathBuf>::new(), "{told}");
@@ -197,8 +263,34 @@ impl World {
     /// When the attempt has no directory or no token.
     #[track_caller]
     pub fn door(&self, attempt: &AttemptId) -> Door {
-        let recorded = self.host.attempt(attempt).expect("the attempt is recorded");
-        Door::of(&self.root(), &recorded)
+        Door::of(&self.root(), attempt)
+    }
+
+    /// Asks an attempt's runner what it has come to.
+    ///
+    /// # Panics
+    /// When none answers.
+    #[track_caller]
+    pub fn runner(&self, attempt: &AttemptId) -> RunnerStatus {
+        let status = self.host.status(attempt).expect("the attempt is recorded");
+        status.runner.unwrap_or_else(|| panic!("no runner answers:\n{}", self.told(attempt)))
+    }
+
+    /// Waits until an attempt's runner says that something is so.
+    ///
+    /// # Panics
+    /// When it does not in a minute.
+    #[track_caller]
+    pub fn wait_for_runner(
+        &self,
+        attempt: &AttemptId,
+        what: &str,
+        is_so: impl Fn(&RunnerStatus) -> bool,
+    ) {
+        wait_until(PATIENCE, what, || {
+            let status = self.host.status(attempt).expect("the attempt is recorded");
+            status.runner.as_ref().is_some_and(&is_so)
+        });
     }
 
     /// Returns the process id of an attempt's runner.
@@ -213,7 +305,18 @@ impl World {
 
     /// Looks for processes that carry an attempt's marker.
     pub fn survivors(&self, attempt: &AttemptId) -> Survivors {
-        facts::survivors(attempt)
+        survivors(attempt)
+    }
+
+    /// Returns where the home of an attempt is, or was.
+    ///
+    /// # Panics
+    /// When the attempt names none.
+    #[track_caller]
+    pub fn home(&self, attempt: &AttemptId) -> Utf8PathBuf {
+        let recorded = self.host.attempt(attempt).expect("the attempt is recorded");
+        let key = recorded.home_ref.as_deref().and_then(|home| home.strip_prefix("home:"));
+        self.root().join("attempts").join(key.expect("it names a home")).join("home")
     }
 
     /// Returns the homes that are left below the root.
@@ -230,6 +333,27 @@ impl World {
     pub fn cgroup_leaves_left(&self) -> CgroupLeaves {
         facts::cgroup_leaves_left()
     }
+}
+
+impl Drop for World {
+    /// Ends what a test has left, also where it failed.
+    fn drop(&mut self) {
+        let Ok(list) = self.host.attempts().all() else { return };
+        let left: Vec<_> = list.attempts.iter().filter(|it| it.runner.is_some()).collect();
+        let deadline = Some(Instant::now() + Duration::from_secs(10));
+        for attempt in &left {
+            // What cannot be reached any more has ended.
+            self.host.stop_survivors(&attempt.attempt_id).ok();
+        }
+        for attempt in &left {
+            self.host.wait(&attempt.attempt_id, deadline).ok();
+        }
+    }
+}
+
+/// Describes the launch of a shell command.
+pub fn shell(script: &str) -> Launch {
+    Launch::program("/bin/sh").args(["-c", script])
 }
 
 #[track_caller]

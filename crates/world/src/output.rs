@@ -23,3 +23,12 @@ pub(crate) fn read(attempt: &AttemptHandle) -> Text {
     }
     text
 }
+
+#[track_caller]
+pub(crate) fn read_bytes(attempt: &AttemptHandle) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for chunk in attempt.output() {
+        bytes.extend_from_slice(chunk.expect("the stream holds").bytes());
+    }
+    bytes
+}

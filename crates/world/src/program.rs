@@ -6,13 +6,14 @@ use placement_testkit::{TempRoot, wait_until};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// The `placement` program with a root, a home and a working directory of its own.
 #[derive(Debug)]
 pub struct Program {
     path: Utf8PathBuf,
-    directory: TempRoot,
+    directory: Arc<TempRoot>,
 }
 
 /// What a program said and how it ended.
@@ -41,11 +42,16 @@ impl Program {
     /// When its directories cannot be made.
     #[track_caller]
     pub fn new(path: impl AsRef<Utf8Path>) -> Self {
-        let directory = TempRoot::new();
+        Self::sharing(path.as_ref(), Arc::new(TempRoot::new()))
+    }
+
+    /// Prepares the program in a directory that a world lives in too.
+    #[track_caller]
+    pub(crate) fn sharing(path: &Utf8Path, directory: Arc<TempRoot>) -> Self {
         for name in ["work", "home", "tmp"] {
-            std::fs::create_dir(directory.join(name)).expect("the directory is new");
+            std::fs::create_dir_all(directory.join(name)).expect("the directory is writable");
         }
-        Self { path: path.as_ref().to_owned(), directory }
+        Self { path: path.to_owned(), directory }
     }
 
     /// Returns its private root.
@@ -91,9 +97,16 @@ impl Program {
         Running::start(self.command(arguments).stdin(stdin))
     }
 
-    /// Makes the command, with an environment of its own.
-    #[expect(clippy::disallowed_methods, reason = "a test runs the program under test")]
+    /// Makes the command, on this root and as the owner of all tests.
     pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = self.bare_command(["--root", self.root().as_str(), "--owner", OWNER]);
+        command.args(arguments);
+        command
+    }
+
+    /// Makes the command with these arguments alone, and an environment of its own.
+    #[expect(clippy::disallowed_methods, reason = "a test runs the program under test")]
+    pub fn bare_command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(&self.path);
         command
             .env_clear()
@@ -101,10 +114,22 @@ impl Program {
             .env("HOME", self.user_home())
             .env("TMPDIR", self.directory.join("tmp"))
             .current_dir(self.work())
-            .args(["--root", self.root().as_str(), "--owner", OWNER])
             .args(arguments);
         command
     }
+}
+
+/// Makes the command that another one runs: a wrapper, its arguments, and then the whole of it.
+#[expect(clippy::disallowed_methods, reason = "a test runs the program under test")]
+pub fn through(wrapper: &[&str], command: &Command) -> Command {
+    let [program, arguments @ ..] = wrapper else { panic!("a wrapper is a program") };
+    let mut wrapped = Command::new(program);
+    wrapped.env_clear().args(arguments).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        value.map(|value| wrapped.env(name, value));
+    }
+    command.get_current_dir().map(|directory| wrapped.current_dir(directory));
+    wrapped
 }
 
 impl Running {

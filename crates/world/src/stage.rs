@@ -71,7 +71,7 @@ impl World {
         Stage {
             service: service.expect("the service opens"),
             store: store.expect("the store opens"),
-            root: Root::open(&self.root()).expect("the root opens"),
+            root: Root::open(self.root()).expect("the root opens"),
             work: self.work(),
         }
     }

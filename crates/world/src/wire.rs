@@ -2,7 +2,7 @@
 
 use crate::PATIENCE;
 use camino::Utf8Path;
-use placement::{Attempt, AttemptId, Generation, SystemClock};
+use placement::{AttemptId, Generation, SystemClock};
 use placement_contract::{RecipientId, Secret};
 use placement_protocol::{
     ControlAnswer, ControlCall, ControlReply, ControlRequest, Expected, FromRecipient, FromRunner,
@@ -14,6 +14,9 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
+
+const CONTROL_SOCKET: &str = "control";
+const DATA_SOCKET: &str = "data";
 
 /// Opens the sockets of one attempt's runner with whatever is claimed.
 #[derive(Debug)]
@@ -50,17 +53,17 @@ pub struct Data {
 impl Door {
     /// Finds the sockets of an attempt and its token, as only its user can.
     #[track_caller]
-    pub(crate) fn of(root: &Utf8Path, attempt: &Attempt) -> Self {
-        let key = attempt.home_ref.as_ref().expect("a started attempt has a directory");
-        let directory = root.join("attempts").join(key);
-        let directory = File::open(directory).expect("the attempt directory can be opened");
+    pub(crate) fn of(root: &Utf8Path, attempt_id: &AttemptId) -> Self {
         let paths = StorePaths::below(root);
         let store = Store::open(&paths, Role::Service, Arc::new(SystemClock));
         let store = store.expect("the store can be opened");
-        let attempt_id = attempt.attempt_id.clone();
-        let token = store.find_authority(&attempt_id).expect("the store can be read");
+        let row = store.find_any(attempt_id).expect("the store can be read");
+        let key = row.and_then(|row| row.home_key).expect("a started attempt has a directory");
+        let directory = File::open(root.join("attempts").join(key));
+        let directory = directory.expect("the attempt directory can be opened");
+        let token = store.find_authority(attempt_id).expect("the store can be read");
         let token = token.expect("a started attempt has a token").expose().to_vec();
-        Self { directory, attempt_id, token }
+        Self { directory, attempt_id: attempt_id.clone(), token }
     }
 
     /// Returns a door to the same sockets for somebody who does not know the token.
@@ -75,6 +78,18 @@ impl Door {
         Self { directory, attempt_id: self.attempt_id.clone(), token }
     }
 
+    /// Opens a control link and says no hello.
+    ///
+    /// # Panics
+    /// When there is no socket.
+    #[track_caller]
+    pub fn control_without_a_hello(&self) -> Control {
+        let deadline = Instant::now() + PATIENCE;
+        let stream = connect(self.directory.as_fd(), CONTROL_SOCKET, deadline);
+        let link = Link::new(stream.expect("the runner listens"), LinkKind::Control);
+        Control { link, attempt_id: self.attempt_id.clone(), probe: 0 }
+    }
+
     /// Opens a control link.
     ///
     /// # Errors
@@ -85,7 +100,7 @@ impl Door {
     #[track_caller]
     pub fn control(&self) -> Result<Control, Shut> {
         let hello = Hello::control(self.attempt_id.clone(), self.token());
-        let link = self.open("control", LinkKind::Control, &hello)?;
+        let link = self.open(CONTROL_SOCKET, LinkKind::Control, &hello)?;
         Ok(Control { link, attempt_id: self.attempt_id.clone(), probe: 0 })
     }
 
@@ -101,7 +116,7 @@ impl Door {
         let generation = Generation::new(generation);
         let recipient = RecipientId::parse(recipient).expect("a recipient of a test is an id");
         let hello = Hello::data(self.attempt_id.clone(), self.token(), generation, recipient);
-        let link = self.open("data", LinkKind::Data, &hello)?;
+        let link = self.open(DATA_SOCKET, LinkKind::Data, &hello)?;
         Ok(Data { link, generation })
     }
 
@@ -162,7 +177,7 @@ impl Data {
     /// # Panics
     /// When nothing comes in a minute.
     #[track_caller]
-    pub fn next(&mut self) -> Option<FromRunner> {
+    pub fn receive(&mut self) -> Option<FromRunner> {
         match self.link.receive(Instant::now() + PATIENCE) {
             Ok(frame) => Some(FromRunner::from_frame(frame).expect("a message of a runner")),
             Err(LinkError::Closed) => None,

@@ -1,7 +1,8 @@
 //! `ci`: every check in order, ending at the first failure with the command it ran.
 //!
 //! Run by root, it runs the tests and the fixtures a second time as an ordinary user inside a
-//! delegated cgroup, since most of what placement promises reads differently there.
+//! delegated cgroup, and the fixtures once more without one, since most of what placement promises
+//! reads differently there.
 
 mod cgroup;
 mod place;
@@ -12,6 +13,7 @@ use crate::workspace::{Workspace, read};
 use camino::Utf8Path;
 use place::Place;
 use std::process::Command;
+use std::time::Instant;
 
 /// The test command, as README gives it.
 pub(crate) const TEST_COMMAND: &str = "cargo test --workspace";
@@ -60,7 +62,10 @@ impl Cargo<'_> {
 
 fn step(command: &mut Command) -> Result<(), Failure> {
     println!("ci: {}", shown(command));
-    run_command(command).map_err(|failure| Failure::new(format!("ci: {failure}")))
+    let started = Instant::now();
+    run_command(command).map_err(|failure| Failure::new(format!("ci: {failure}")))?;
+    println!("ci: ok after {} s", started.elapsed().as_secs());
+    Ok(())
 }
 
 fn is_root() -> Result<bool, Failure> {

@@ -1,4 +1,5 @@
-//! The second run: the built tests and the fixtures, as an ordinary user in a delegated cgroup.
+//! The second run: the built tests and the fixtures as an ordinary user in a delegated cgroup, and
+//! the fixtures without one.
 
 use super::cgroup::Delegated;
 use super::place::{ORDINARY_ID, Place};
@@ -14,6 +15,8 @@ const ENTER: &str = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;
 
 /// Runs the tests and the fixtures; fails with the first program that does, when no test ran, and
 /// when a process outlived its test.
+///
+/// Where root itself has no cgroup to delegate, that is said, and everything runs without one.
 pub(super) fn run(cargo: &Cargo, place: &Place) -> Result<(), Failure> {
     let delegated = match Delegated::make() {
         Ok(delegated) => Some(delegated),
@@ -40,20 +43,27 @@ pub(super) fn run(cargo: &Cargo, place: &Place) -> Result<(), Failure> {
     if totals.passed == 0 {
         return Err(Failure::new("unprivileged: no test ran"));
     }
-    run_fixtures(cargo, place, delegated.as_ref())
+    let own = built(cargo, "xtask")?;
+    if let Some(delegated) = &delegated {
+        run_fixtures(place, Some(delegated), &own, &["--mechanism", "cgroup"])?;
+    }
+    // What lies beside a host, and not the host itself, is the runner this time.
+    let runner = built(cargo, "placement-runner")?;
+    let rest = ["--mechanism", "subreaper", "--runner", runner.as_str()];
+    run_fixtures(place, None, &own, &rest)
 }
 
 fn run_fixtures(
-    cargo: &Cargo,
     place: &Place,
     delegated: Option<&Delegated>,
+    own: &Utf8Path,
+    rest: &[&str],
 ) -> Result<(), Failure> {
     let fixtures = place.tree().join("fixtures");
-    let executable = xtask_binary(cargo)?;
-    let mut command = demoted(place, delegated, &executable);
-    command.args(["fixture-check", "--fixtures", fixtures.as_str()]).current_dir(place.tree());
-    step(&mut command)?;
-    refuse_survivors(delegated, &executable)
+    let mut command = demoted(place, delegated, own);
+    command.args(["fixture-check", "--fixtures", fixtures.as_str()]).args(rest);
+    step(command.current_dir(place.tree()))?;
+    refuse_survivors(delegated, own)
 }
 
 fn demoted(place: &Place, delegated: Option<&Delegated>, executable: &Utf8Path) -> Command {
@@ -105,12 +115,13 @@ fn test_binary(message: Message) -> Option<TestBinary> {
     is_test.then_some(TestBinary { executable: message.executable?, directory })
 }
 
-fn xtask_binary(cargo: &Cargo) -> Result<Utf8PathBuf, Failure> {
-    let mut command = cargo.command("build --package xtask --quiet --message-format=json");
-    let built = messages(&capture(&mut command)?)?.into_iter().find_map(|message| {
-        (message.target?.name == "xtask").then_some(message.executable).flatten()
-    });
-    built.ok_or_else(|| Failure::new("cargo built no xtask"))
+/// Builds one of the workspace's programs, which is fresh by now, and says where it lies.
+fn built(cargo: &Cargo, name: &str) -> Result<Utf8PathBuf, Failure> {
+    let mut command = cargo.command("build --workspace --bins --quiet --message-format=json");
+    let built = messages(&capture(&mut command)?)?
+        .into_iter()
+        .find_map(|message| (message.target?.name == name).then_some(message.executable).flatten());
+    built.ok_or_else(|| Failure::new(format!("cargo built no {name}")))
 }
 
 fn messages(text: &str) -> Result<Vec<Message>, Failure> {

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 const SHOWN_MAX: usize = 200;
 
 /// What came of one scenario.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) exit: Option<Exit>,
     pub(super) refused: Option<Code>,
@@ -18,6 +18,8 @@ pub(super) struct Outcome {
     pub(super) evidence: Vec<(EvidenceKind, String)>,
     /// What HOME held when the first action was due.
     pub(super) home_while_running: Option<Vec<String>>,
+    /// What is wrong with the record: its chain, or what it claims of the tree.
+    pub(super) faults: Vec<String>,
     /// Places of the attempt that are still there though the cleanup is complete.
     pub(super) left_behind: Vec<String>,
     /// Processes of the attempt that live after the cleanup.
@@ -43,6 +45,7 @@ pub(super) fn differences(expect: &Expect, outcome: &Outcome) -> Vec<String> {
     }
     compare(&mut found, "survivors", &expect.survivors, &outcome.survivors);
     compare(&mut found, "cleanup", &expect.cleanup(), &outcome.cleanup);
+    compare(&mut found, "faults", &Vec::new(), &outcome.faults);
     compare(&mut found, "left_behind", &Vec::new(), &outcome.left_behind);
     found
 }
@@ -122,14 +125,8 @@ impl Outcome {
     pub(super) fn ended_with(code: i32) -> Self {
         Self {
             exit: Some(Exit::Code { code }),
-            refused: None,
-            stdout: Vec::new(),
-            stderr: Vec::new(),
-            evidence: Vec::new(),
-            home_while_running: None,
-            left_behind: Vec::new(),
-            survivors: 0,
             cleanup: Some(CleanupState::Complete),
+            ..Self::default()
         }
     }
 }
@@ -201,6 +198,12 @@ mod tests {
     fn a_place_left_behind_is_a_difference() {
         let found = found("", |o| o.left_behind.push("HOME".to_owned()));
         assert!(found[0].starts_with("left_behind: "), "{found:?}");
+    }
+
+    #[test]
+    fn a_fault_of_the_record_is_a_difference() {
+        let found = found("", |o| o.faults.push("the chain is broken".to_owned()));
+        assert!(found[0].starts_with("faults: "), "{found:?}");
     }
 
     #[test]

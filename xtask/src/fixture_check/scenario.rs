@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 /// One launch, what happens to it, and what must come of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the launch through the facade reads every field")]
 pub(super) struct Scenario {
     /// The fact that it shows.
     pub(super) name: String,
@@ -43,7 +42,6 @@ pub(super) struct Scenario {
 /// The part of the supervision that scenarios set.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the launch through the facade reads every field")]
 pub(super) struct Supervised {
     pub(super) on_host_loss: Option<OnHostLoss>,
     pub(super) leftovers: Option<Leftovers>,
@@ -154,7 +152,21 @@ impl Scenario {
         if expect.must_fail.as_deref() == Some("") {
             return Err(Failure::new("must_fail is empty: every failure would do"));
         }
+        let prepared = |action: &Action| action.after == Moment::Prepared;
+        if scenario.happens.iter().any(prepared) && !scenario.happens.iter().all(prepared) {
+            return Err(Failure::new("what is stopped before its start has no later moment"));
+        }
         Ok(scenario)
+    }
+
+    /// Says whether something happens to it before it is started.
+    pub(super) fn is_prepared_apart(&self) -> bool {
+        self.happens.iter().any(|action| action.after == Moment::Prepared)
+    }
+
+    /// Says whether it may be contained; a smaller scope takes no mechanism.
+    pub(super) fn contains_a_tree(&self) -> bool {
+        self.require.is_none_or(|scope| scope == CleanupScope::ContainedTree)
     }
 }
 
@@ -192,6 +204,9 @@ mod tests {
         for moment in ["output:", "later", ""] {
             assert!(Scenario::parse(&text.replace("output:ready", moment)).is_err(), "{moment}");
         }
+        let both =
+            text.replace("[expect]", "[[happens]]\nafter = \"prepared\"\ndo = \"stop\"\n[expect]");
+        assert!(Scenario::parse(&both).is_err());
     }
 
     #[test]

@@ -13,20 +13,20 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(name = "placement", version, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// Private root for receipts and homes [default: placement in the state directory]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// Private root for receipts and homes [default: ~/.local/state/placement]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global options")]
     pub(crate) root: Option<Utf8PathBuf>,
     /// Owner of the attempts [default: local:<uid>]
-    #[arg(long, global = true, value_name = "ID")]
+    #[arg(long, global = true, value_name = "ID", help_heading = "Global options")]
     pub(crate) owner: Option<String>,
     /// Configuration file
     #[arg(long, global = true, value_name = "FILE", hide = true)]
     pub(crate) config: Option<Utf8PathBuf>,
     /// Answers in JSON: one object for a single answer, one per line for a stream
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
     /// Says more on stderr, the attempt id first
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "Global options")]
     pub(crate) verbose: bool,
     #[command(subcommand)]
     pub(crate) command: Command,

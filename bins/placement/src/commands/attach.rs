@@ -11,14 +11,15 @@ use crate::signals::Signals;
 /// Takes the streams and the host's place over, and follows to the end.
 pub(crate) fn take_over(text: &str, input: bool, context: &Context) -> Result<u8, Failure> {
     let id = attempt_id(text)?;
-    let signals = Signals::take();
+    let signals = Signals::take()?;
     let host = context.open()?;
     let attempt = host.attach(&id)?;
     if context.style().verbose {
         say(&format!("attempt {id}"));
     }
     let source = if input { Source::Own } else { Source::None };
-    let end = follow::to_end(&host, attempt, source, &signals, context.style())?;
+    let rest = follow::Ended::TellsTheRest;
+    let end = follow::to_end(&host, attempt, rest, source, &signals, context.style())?;
     follow::conclude(&end, false, context.style())
 }
 

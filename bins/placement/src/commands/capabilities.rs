@@ -38,8 +38,8 @@ pub(crate) fn worth(seen: &MechanismReport) -> String {
     }
     let step = seen.failed_at.as_deref().unwrap_or("measuring it");
     match &seen.errno {
-        Some(errno) => format!("failed at {step} ({errno})"),
-        None => format!("failed at {step}"),
+        Some(errno) => format!("does not work: {step} ({errno})"),
+        None => format!("does not work: {step}"),
     }
 }
 

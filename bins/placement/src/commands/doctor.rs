@@ -27,10 +27,10 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
         let word = if seen.available { "yes" } else { "no" };
         rows.push(vec![format!("  {}", seen.mechanism), word.to_owned(), worth(seen)]);
     }
-    let survives = &measured.survives_host;
-    rows.push(vec!["survives the host".to_owned(), "yes".to_owned(), survives.detail.to_owned()]);
     let plain = crate::context::Style { no_color: true, ..context.style() };
     render::table(&rows, plain)?;
+    render::line("")?;
+    render::line(&format!("Survival: {}.", measured.survives_host.detail))?;
     for text in advice(&measured) {
         render::line("")?;
         render::line(text)?;

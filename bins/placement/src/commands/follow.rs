@@ -8,23 +8,34 @@ use crate::failure::{Failure, say};
 use crate::progress::Awaiting;
 use crate::render;
 use crate::signals::Signals;
-use placement::{AttemptHandle, End, ExecutionState, Placement, Seen, StreamName};
+use placement::{AttemptHandle, End, EvidenceKind, ExecutionState, Placement, Seen, StreamName};
 use serde_json::json;
+
+/// What an attempt that has ended already still has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// What nobody acknowledged.
+    TellsTheRest,
+    /// Everything that is kept, whoever read it before.
+    TellsAll,
+}
 
 /// Passes the streams through until the attempt has ended, cleans up, and returns how it ended.
 pub(crate) fn to_end(
     host: &Placement,
     attempt: AttemptHandle,
+    ended: Ended,
     source: Source,
     signals: &Signals,
     style: Style,
 ) -> Result<End, Failure> {
     signals.stop(host, attempt.id());
     let mut sink = Sink::new(attempt.id().clone(), style);
-    if attempt.is_replay() && !attempt.attempt()?.execution_state.is_live() {
+    let tells_all = ended == Ended::TellsAll && attempt.is_replay();
+    if tells_all && !attempt.attempt()?.execution_state.is_live() {
         print_log(host, &attempt, &mut sink)?;
     } else {
-        source.pump(attempt.input());
+        source.pump(&attempt.input());
         pass_through(&attempt, &mut sink);
     }
     for stream in StreamName::ALL {
@@ -40,6 +51,9 @@ pub(crate) fn to_end(
 
 /// Tells what is left to tell of an end, and returns its exit code.
 pub(crate) fn conclude(end: &End, replayed: bool, style: Style) -> Result<u8, Failure> {
+    if let Some(lost) = end.first(EvidenceKind::OutputLost) {
+        say(&format!("output is lost: {}", lost.detail));
+    }
     if let Some(refusal) = end.kept() {
         say(&format!("the home is kept: {}", refusal.message));
     }

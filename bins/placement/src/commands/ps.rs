@@ -2,7 +2,6 @@
 
 use super::selection::say_unreadable;
 use crate::context::Context;
-use crate::exit_code;
 use crate::failure::Failure;
 use crate::render;
 use placement::{Attempt, Clock as _, Placement, SystemClock};
@@ -10,13 +9,13 @@ use placement::{Attempt, Clock as _, Placement, SystemClock};
 pub(crate) fn run(all: bool, context: &Context) -> Result<u8, Failure> {
     let host = context.open()?;
     let list = if all { host.attempts().all()? } else { host.attempts().open()? };
-    say_unreadable(&list);
+    let code = say_unreadable(&list, context.style());
     let attempts = list.attempts;
     if context.style().json {
         for attempt in &attempts {
             render::json(attempt)?;
         }
-        return Ok(exit_code::SUCCESS);
+        return Ok(code);
     }
     let now = SystemClock.now();
     let heads = ["ATTEMPT", "STATE", "CLEANUP", "CONTAINED", "AGE", "PROGRAM"];
@@ -32,7 +31,7 @@ pub(crate) fn run(all: bool, context: &Context) -> Result<u8, Failure> {
         ]);
     }
     render::table(&rows, context.style())?;
-    Ok(exit_code::SUCCESS)
+    Ok(code)
 }
 
 /// The recorded state; of a live attempt also whether its child waits for a reader.

@@ -13,7 +13,7 @@ use placement::{End, Exit, OnHostLoss};
 
 pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failure> {
     launching::refuse_later(arguments)?;
-    let signals = Signals::take();
+    let signals = Signals::take()?;
     let host = context.open()?;
     let mut launch = launching::launch(arguments, OnHostLoss::Stop)?;
     let source = Source::of(arguments)?;
@@ -31,7 +31,8 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
     if replayed {
         say(&format!("replayed: following the recorded attempt {}", attempt.id()));
     }
-    let end = follow::to_end(&host, attempt, source, &signals, style)?;
+    let all = follow::Ended::TellsAll;
+    let end = follow::to_end(&host, attempt, all, source, &signals, style)?;
     if let Some(hint) = private_home_hint(&arguments.program, &end, context) {
         say(&hint);
     }

@@ -3,7 +3,7 @@
 use crate::args::Selection;
 use crate::context::Style;
 use crate::exit_code;
-use crate::failure::{Failure, say, say_refusal};
+use crate::failure::{Failure, say_refusal};
 use placement::{Attempt, AttemptId, AttemptList, Code, Placement, Refusal};
 
 /// Reads an attempt's id.
@@ -15,29 +15,42 @@ pub(crate) fn attempt_id(text: &str) -> Result<AttemptId, Failure> {
     })
 }
 
+/// What a command is about.
+#[derive(Debug)]
+pub(crate) struct Selected {
+    /// The attempts.
+    pub(crate) attempts: Vec<AttemptId>,
+    /// The exit code so far: what is in no list because it cannot be read is no success.
+    pub(crate) code: u8,
+}
+
 /// Returns the named attempt, or all that a filter lets through.
 pub(crate) fn selected(
     host: &Placement,
     selection: &Selection,
     filter: impl Fn(&Attempt) -> bool,
-) -> Result<Vec<AttemptId>, Failure> {
+    style: Style,
+) -> Result<Selected, Failure> {
     if let Some(text) = &selection.attempt {
-        return Ok(vec![attempt_id(text)?]);
+        return Ok(Selected { attempts: vec![attempt_id(text)?], code: exit_code::SUCCESS });
     }
     let list = host.attempts().all()?;
-    say_unreadable(&list);
+    let code = say_unreadable(&list, style);
     let chosen = list.attempts.into_iter().filter(filter);
-    Ok(chosen.map(|attempt| attempt.attempt_id).collect())
+    Ok(Selected { attempts: chosen.map(|attempt| attempt.attempt_id).collect(), code })
 }
 
-/// Says which attempts cannot be read, and so are in no list.
-pub(crate) fn say_unreadable(list: &AttemptList) {
+/// Says which attempts cannot be read, and so are in no list; returns the exit code for that.
+pub(crate) fn say_unreadable(list: &AttemptList, style: Style) -> u8 {
     for row in &list.unreadable {
-        say(&format!(
-            "STORAGE: the row of attempt {} is malformed ({})",
-            row.attempt_id, row.column
-        ));
+        let message =
+            format!("the row of attempt {} is malformed ({})", row.attempt_id, row.column);
+        say_refusal(&Refusal::new(Code::Storage, message), style);
     }
+    if list.unreadable.is_empty() {
+        return exit_code::SUCCESS;
+    }
+    exit_code::of_refusal(Code::Storage)
 }
 
 /// Does something to each attempt; a refusal of one is said and does not hold back the others.

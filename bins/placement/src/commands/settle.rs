@@ -33,13 +33,14 @@ fn settle(
     act: impl Fn(&Placement, &AttemptId) -> Result<Attempt, Error>,
 ) -> Result<u8, Failure> {
     let host = context.open()?;
-    let attempts = selected(&host, selection, due)?;
-    each(&attempts, context.style(), |attempt| {
+    let chosen = selected(&host, selection, due, context.style())?;
+    let settled = each(&chosen.attempts, context.style(), |attempt| {
         let settled = act(&host, attempt)?;
         if context.style().json {
             return render::json(&settled);
         }
         let state = render::state(&settled);
         render::line(&format!("{attempt}  {state}  cleanup {}", settled.cleanup_state))
-    })
+    })?;
+    Ok(chosen.code.max(settled))
 }

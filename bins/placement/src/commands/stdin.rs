@@ -1,7 +1,7 @@
 //! Where a child's input comes from, and the thread that pumps it.
 
 use crate::args::LaunchArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use camino::Utf8Path;
 use placement::{Input, InputOutcome};
 use std::fs::File;
@@ -35,31 +35,30 @@ impl Source {
     /// Starts the thread that pumps the input until it ends or the child takes no more.
     ///
     /// A descriptor is read here and never handed on to the child.
-    pub(crate) fn pump(self, input: Input) {
-        match self {
-            Self::None => {}
-            Self::Own => {
-                std::thread::spawn(move || copy(std::io::stdin().lock(), &input));
-            }
-            Self::File(file) => {
-                std::thread::spawn(move || copy(file, &input));
-            }
+    pub(crate) fn pump(self, input: &Input) {
+        let pumped = input.clone();
+        let thread = std::thread::Builder::new();
+        let pumping = match self {
+            Self::None => return,
+            Self::Own => thread.spawn(move || copy(std::io::stdin().lock(), &pumped)),
+            Self::File(file) => thread.spawn(move || copy(file, &pumped)),
+        };
+        if pumping.is_err() {
+            say("no thread can be had to pass the input on; the child gets its end");
+            input.close().ok();
         }
     }
 }
 
 fn open(path: &Utf8Path) -> Result<Source, Failure> {
-    match File::open(path) {
-        Ok(file) => Ok(Source::File(file)),
-        Err(error) => {
-            let why = if error.kind() == ErrorKind::NotFound {
-                "does not exist"
-            } else {
-                "cannot be opened"
-            };
-            Err(Failure::invalid(format!("the input file {path:?} {why}")))
-        }
-    }
+    let why = match File::open(path) {
+        // It opens all the same, and would read like an empty file.
+        Ok(file) if file.metadata().is_ok_and(|facts| facts.is_dir()) => "is a directory",
+        Ok(file) => return Ok(Source::File(file)),
+        Err(error) if error.kind() == ErrorKind::NotFound => "does not exist",
+        Err(_) => "cannot be opened",
+    };
+    Err(Failure::invalid(format!("the input file {path:?} {why}")))
 }
 
 /// What the child does not take is the child's affair: it ended, or reads no further.
@@ -73,7 +72,10 @@ fn copy(mut source: impl Read, input: &Input) {
                 Ok(InputOutcome::NotAccepted(_) | InputOutcome::Unanswered) | Err(_) => return,
             },
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
+            Err(_) => {
+                say("the input cannot be read any further; the child gets its end");
+                break;
+            }
         }
     }
     // A child that has ended needs no end of its input.

@@ -1,7 +1,8 @@
 //! `stop`: ending attempts, and waiting until they have ended.
 
-use super::selection::{attempt_id, each};
+use super::selection::{attempt_id, each, say_unreadable};
 use crate::context::Context;
+use crate::exit_code;
 use crate::failure::Failure;
 use crate::progress::Awaiting;
 use crate::render;
@@ -14,12 +15,15 @@ pub(crate) fn run(
     context: &Context,
 ) -> Result<u8, Failure> {
     let host = context.open()?;
+    let style = context.style();
+    let mut code = exit_code::SUCCESS;
     let attempts: Vec<AttemptId> = if all {
-        host.attempts().live()?.attempts.into_iter().map(|attempt| attempt.attempt_id).collect()
+        let list = host.attempts().live()?;
+        code = say_unreadable(&list, style);
+        list.attempts.into_iter().map(|attempt| attempt.attempt_id).collect()
     } else {
         attempts.iter().map(|text| attempt_id(text)).collect::<Result<_, _>>()?
     };
-    let style = context.style();
     // All are asked before the first is waited for, so that their graces run side by side.
     let asked = each(&attempts, style, |attempt| {
         if force {
@@ -42,5 +46,5 @@ pub(crate) fn run(
         }
         render::line(&format!("{attempt}  {}", render::state(end.attempt())))
     })?;
-    Ok(asked.max(ended))
+    Ok(code.max(asked).max(ended))
 }

@@ -20,9 +20,9 @@ pub(crate) fn run(
         None => None,
     };
     let host = context.open()?;
-    let attempts = selected(&host, selection, |_| true)?;
+    let chosen = selected(&host, selection, |_| true, context.style())?;
     let mut all_are_sound = true;
-    let code = each(&attempts, context.style(), |attempt| {
+    let code = each(&chosen.attempts, context.style(), |attempt| {
         let verified = host.verify(attempt, head.as_ref())?;
         all_are_sound &= verified.sound;
         if context.style().json {
@@ -38,5 +38,5 @@ pub(crate) fn run(
         }
         Ok(())
     })?;
-    Ok(if all_are_sound { code } else { exit_code::FINDINGS })
+    Ok(if all_are_sound { chosen.code.max(code) } else { exit_code::FINDINGS })
 }

@@ -41,6 +41,14 @@ pub(super) fn lock(file: &File) -> Result<(), AcknowledgeError> {
     })
 }
 
+impl Drop for Ledger {
+    /// Unlocks by the call: a process that is being forked at this moment holds a copy of the
+    /// descriptor, and the lock is gone for the copy too.
+    fn drop(&mut self) {
+        self.file.unlock().ok();
+    }
+}
+
 impl Ledger {
     pub(super) fn new(directory: Dir, file: File, head: Head) -> Self {
         Self {

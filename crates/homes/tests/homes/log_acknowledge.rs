@@ -10,7 +10,9 @@ use crate::support::{STDERR, STDOUT, World, limits, records, sequences};
 fn written(world: &World, limits: LogLimits, consumed: u64) {
     let mut writer = world.writer(limits);
     for number in 0..40_u8 {
-        writer.append(if number % 2 == 0 { STDOUT } else { STDERR }, &[number; 30_000]).unwrap();
+        writer
+            .append(if number % 2 == 0 { STDOUT } else { STDERR }, &vec![number; 30_000])
+            .unwrap();
     }
     writer.acknowledge(consumed).unwrap();
 }

@@ -83,7 +83,7 @@ fn damage_far_before_the_next_record_is_named() {
     let world = World::new();
     let mut writer = world.writer(LogLimits::default());
     for _ in 0..3 {
-        writer.append(STDOUT, &[7; 65_536]).unwrap();
+        writer.append(STDOUT, &vec![7; 65_536]).unwrap();
     }
     let path = world.segments().remove(0);
     let mut bytes = fs::read(&path).unwrap();
@@ -126,7 +126,7 @@ fn a_segment_cut_short_with_others_after_it_is_damage() {
     let world = World::new();
     let mut writer = world.writer(limits(1 << 30, 1 << 20));
     for _ in 0..20 {
-        writer.append(STDOUT, &[7; 30_000]).unwrap();
+        writer.append(STDOUT, &vec![7; 30_000]).unwrap();
     }
     assert!(world.segments().len() > 1);
     let path = world.segments().remove(0);
@@ -140,7 +140,7 @@ fn a_missing_segment_that_nobody_dropped_is_damage() {
     let world = World::new();
     let mut writer = world.writer(limits(1 << 30, 1 << 20));
     for _ in 0..30 {
-        writer.append(STDOUT, &[7; 30_000]).unwrap();
+        writer.append(STDOUT, &vec![7; 30_000]).unwrap();
     }
     fs::remove_file(&world.segments()[1]).unwrap();
     assert!(matches!(items(&mut world.reader()), Err(ReadLogError::Damaged { segment: 1, .. })));
@@ -151,7 +151,7 @@ fn leftovers_of_a_failed_write_before_the_next_segment_are_no_damage() {
     let world = World::new();
     let mut writer = world.writer(limits(1 << 30, 1 << 20));
     for _ in 0..20 {
-        writer.append(STDOUT, &[7; 30_000]).unwrap();
+        writer.append(STDOUT, &vec![7; 30_000]).unwrap();
     }
     let path = world.segments().remove(0);
     let mut bytes = fs::read(&path).unwrap();

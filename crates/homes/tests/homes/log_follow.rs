@@ -9,7 +9,7 @@ use placement_testkit::Random;
 
 use crate::support::{STDERR, STDOUT, World, limits, sequences};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Follows a log to its end; returns records, their bytes, and bytes in gaps.
 fn follow(mut reader: LogReader) -> (u64, u64, u64) {
@@ -55,7 +55,7 @@ fn race(limits: LogLimits, acknowledge: bool) -> Vec<(u64, u64, u64)> {
     for number in 1..3000_u64 {
         let length = usize::try_from(random.next_u64() % 9_000).unwrap();
         let byte = u8::try_from(number % 251).unwrap();
-        let stream = if random.next_u64() % 2 == 0 { STDERR } else { STDOUT };
+        let stream = if random.next_u64().is_multiple_of(2) { STDERR } else { STDOUT };
         let sequence = writer.append(stream, &vec![byte; length]).unwrap();
         if acknowledge {
             writer.acknowledge(sequence).unwrap();

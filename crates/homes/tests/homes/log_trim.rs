@@ -35,7 +35,7 @@ fn the_transcript_stays_within_its_bound_and_the_gap_is_told() {
     let mut writer = world.writer(limits(1 << 20, 1024 * KIB));
     for number in 0..200_u8 {
         let stream = if number % 3 == 0 { STDERR } else { STDOUT };
-        let sequence = writer.append(stream, &[number; CHUNK]).unwrap();
+        let sequence = writer.append(stream, &vec![number; CHUNK]).unwrap();
         writer.acknowledge(sequence).unwrap();
         // The bound, the segment that is written to, and the headers.
         assert!(world.segment_bytes() <= (1024 + 256 + 128) * KIB);
@@ -55,7 +55,7 @@ fn what_nobody_acknowledged_is_kept_whatever_the_bound() {
     let world = World::new();
     let mut writer = world.writer(limits(1 << 30, 256 * KIB));
     for _ in 0..100 {
-        writer.append(STDOUT, &[0; CHUNK]).unwrap();
+        writer.append(STDOUT, &vec![0; CHUNK]).unwrap();
     }
     assert_eq!(world.reader().gap().unwrap(), None);
     writer.acknowledge(50).unwrap();
@@ -71,7 +71,7 @@ fn a_reader_under_which_segments_go_reads_its_own_to_the_end_and_tells_the_gap()
     let world = World::new();
     let mut writer = world.writer(limits(1 << 30, 512 * KIB));
     for _ in 0..100 {
-        writer.append(STDOUT, &[0; CHUNK]).unwrap();
+        writer.append(STDOUT, &vec![0; CHUNK]).unwrap();
     }
     let mut reader = world.reader();
     let mut found = vec![reader.next_item().unwrap().unwrap()];
@@ -89,17 +89,16 @@ fn without_a_transcript_acknowledged_segments_go_and_the_rest_goes_at_the_end() 
     let mut writer = world.writer(limits(1 << 30, 0));
     let mut reader = world.reader();
     for _ in 0..60 {
-        let sequence = writer.append(STDOUT, &[0; CHUNK]).unwrap();
+        let sequence = writer.append(STDOUT, &vec![0; CHUNK]).unwrap();
         assert_eq!(sequences(&mut reader), [sequence]);
         writer.acknowledge(sequence).unwrap();
         assert!(world.segment_bytes() <= (256 + 64) * KIB);
     }
     writer.append_end(STDOUT, StreamEnd::Whole).unwrap();
     writer.mark_ended().unwrap();
-    assert!(!world.segments().is_empty(), "the end is not acknowledged yet");
+    assert_eq!(sequences(&mut reader), [61], "the end is not acknowledged yet");
     writer.acknowledge(61).unwrap();
     assert!(world.segments().is_empty());
-    assert_eq!(sequences(&mut reader), [61]);
     let gone = Gap { bytes: 60 * CHUNK as u64, through: 61 };
     assert_eq!(items(&mut world.reader()).unwrap(), [LogItem::Gap(gone)]);
 }
@@ -110,7 +109,7 @@ fn a_log_goes_on_after_all_of_it_was_dropped() {
     let mut writer = world.writer(limits(1 << 30, 0));
     let mut early = world.reader();
     for _ in 0..6 {
-        writer.append(STDOUT, &[0; CHUNK]).unwrap();
+        writer.append(STDOUT, &vec![0; CHUNK]).unwrap();
     }
     writer.acknowledge(6).unwrap();
     assert!(world.segments().is_empty());
@@ -131,7 +130,7 @@ fn the_service_trims_after_the_end_as_the_writer_would() {
     let world = World::new();
     let mut writer = world.writer(limits(1 << 30, 512 * KIB));
     for _ in 0..100 {
-        writer.append(STDOUT, &[0; CHUNK]).unwrap();
+        writer.append(STDOUT, &vec![0; CHUNK]).unwrap();
     }
     drop(writer);
     let mut acknowledger = Acknowledger::lock(&world.attempt).unwrap();
@@ -150,7 +149,7 @@ fn without_a_transcript_the_service_leaves_no_segment() {
     let world = World::new();
     let mut writer = world.writer(limits(1 << 30, 0));
     for _ in 0..20 {
-        writer.append(STDOUT, &[0; CHUNK]).unwrap();
+        writer.append(STDOUT, &vec![0; CHUNK]).unwrap();
     }
     drop(writer);
     Acknowledger::lock(&world.attempt).unwrap().acknowledge(20).unwrap();
@@ -164,7 +163,7 @@ fn a_segment_whose_removal_was_cut_short_goes_with_the_next_recipient() {
     let world = World::new();
     let mut writer = world.writer(limits(1 << 30, 512 * KIB));
     for _ in 0..100 {
-        writer.append(STDOUT, &[0; CHUNK]).unwrap();
+        writer.append(STDOUT, &vec![0; CHUNK]).unwrap();
     }
     let oldest = world.segments()[0].clone();
     let kept = fs::read(&oldest).unwrap();

@@ -52,7 +52,7 @@ fn random_chunks_over_many_segments_come_back_byte_for_byte() {
     for _ in 0..300 {
         let length = usize::try_from(random.next_u64() % 20_000).unwrap();
         let byte = u8::try_from(random.next_u64() % 256).unwrap();
-        let stream = if random.next_u64() % 3 == 0 { STDERR } else { STDOUT };
+        let stream = if random.next_u64().is_multiple_of(3) { STDERR } else { STDOUT };
         let bytes = vec![byte; length];
         let offset = writer.offset(stream);
         let sequence = writer.append(stream, &bytes).unwrap();

@@ -109,3 +109,14 @@ fn many_processes_may_create_one_root_at_once() {
         }
     });
 }
+
+#[test]
+fn a_relative_path_is_taken_from_the_working_directory() {
+    let scratch = Scratch::new();
+    let working = std::env::current_dir().unwrap().canonicalize().unwrap();
+    let up = "../".repeat(working.components().count() - 1);
+    let physical = scratch.path("").canonicalize().unwrap();
+    let relative = format!("{up}{}", physical.strip_prefix("/").unwrap().display());
+    let made = PrivateDir::create_or_open(format!("{relative}/a/b")).unwrap();
+    assert_eq!(made.path().unwrap(), physical.join("a/b"));
+}

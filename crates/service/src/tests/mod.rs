@@ -4,7 +4,6 @@ mod attach;
 mod cleanup;
 mod looks;
 mod prepare;
-mod real;
 mod reconcile;
 mod start;
 mod stop;

@@ -78,6 +78,26 @@ fn an_absent_leader_without_a_runner_is_exited_with_an_unknown_exit() {
 }
 
 #[test]
+fn a_leader_that_is_about_to_end_with_its_runner_is_not_taken_for_alive() {
+    let world = World::new();
+    let id = world.prepare(&request("a", "k"));
+    let (mut child, identity) = process("exec sleep 600");
+    let mut runner = FakeRunner::claim(&world, &id);
+    runner.run(&world, &identity);
+    runner.die();
+    let settled = std::thread::scope(|scope| {
+        let looking = scope.spawn(|| world.service.reconcile(&id).unwrap());
+        if let Presence::Present(leader) = identity.observe() {
+            leader.signal(placement_identity::Signal::Kill).unwrap();
+        }
+        looking.join().unwrap()
+    });
+    assert_eq!(settled.execution_state, ExecutionState::Exited);
+    assert_eq!(last(&world, &id), EvidenceKind::ReconcileAbsent);
+    child.wait().unwrap();
+}
+
+#[test]
 fn a_leader_that_outlived_its_runner_is_recorded_once() {
     let world = World::new();
     let id = world.prepare(&request("a", "k"));

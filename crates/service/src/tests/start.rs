@@ -72,3 +72,25 @@ fn a_grant_that_no_longer_holds_refuses_the_start_and_keeps_the_intent() {
     assert_eq!(world.row(&id).state.execution, ExecutionState::Intended);
     assert!(world.last_detail(&id).starts_with("FORBIDDEN: "));
 }
+
+#[test]
+fn an_attempt_that_was_claimed_by_another_start_keeps_its_recipient() {
+    let world = World::with_runner("/bin/true");
+    *world.service.inner.capability.lock().unwrap() = Some(report(&[]));
+    let id = world.prepare(&request("a", "k"));
+    let _runner = FakeRunner::claim(&world, &id);
+    let row = world.row(&id);
+    let attachment = placement_store::Attachment {
+        generation: Generation::new(2),
+        recipient: Some(recipient("second")),
+    };
+    let fields = placement_store::Fields { attachment: Some(attachment), ..Default::default() };
+    let rows = [placement_store::Draft::new(EvidenceKind::Attach, "generation 2")];
+    let second = world.record(&id, &rows, &fields);
+    let refusal = placement_contract::Refusal::new(Code::Conflict, "the attempt is starting");
+    let other = placement_identity::Pid::try_from(i32::MAX).unwrap();
+    let started = world.service.conclude_refused(&second, &row.attachment, other, refusal).unwrap();
+    assert!(started.streams.is_none());
+    assert_eq!(started.attempt.attachment_generation, Generation::FIRST);
+    assert_eq!(world.row(&id).attachment, row.attachment);
+}

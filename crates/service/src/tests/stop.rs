@@ -226,3 +226,26 @@ fn an_uncertain_attempt_is_left_alone_unless_its_survivors_are_to_end() {
     );
     assert!(world.kinds(&id).contains(&EvidenceKind::SignalKill));
 }
+
+#[test]
+fn what_a_dead_runner_left_in_the_group_is_ended_by_its_marker_and_then_cleaned() {
+    let world = World::new();
+    let group = LaunchRequest {
+        required_cleanup: CleanupScope::ProcessGroup,
+        ..request("left-behind", "k")
+    };
+    let id = world.prepare(&group);
+    let line = "exec /usr/bin/env PLACEMENT_ATTEMPT_ID=left-behind sh -c 'sleep 600 & exit 0'";
+    let (mut leader, identity) = process(line);
+    leader.wait().unwrap();
+    let mut runner = FakeRunner::claim(&world, &id);
+    runner.run(&world, &identity);
+    runner.die();
+    assert_eq!(world.service.reconcile(&id).unwrap().execution_state, ExecutionState::Exited);
+    assert_eq!(refusal(world.service.cleanup(&id)).code, Code::Conflict);
+    let left = world.service.stop(&id, Forced, Leave).unwrap();
+    assert_eq!(*world.kinds(&id).last().unwrap(), EvidenceKind::CleanupRefused, "{left:?}");
+    world.service.stop(&id, Forced, EndSurvivors).unwrap();
+    assert_eq!(*world.kinds(&id).last().unwrap(), EvidenceKind::SignalKill);
+    wait_until(PATIENCE, "the cleanup", || world.service.cleanup(&id).is_ok());
+}

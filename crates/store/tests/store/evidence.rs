@@ -108,5 +108,5 @@ fn the_evidence_folds_into_what_the_row_says() {
     assert_eq!((folded.state, folded.exit), (row.state, row.exit));
     assert_eq!((folded.exit_source, folded.count), (row.exit_source, row.evidence_count));
     assert_eq!(folded.tree_gone_by, row.tree_gone_by);
-    assert!(folded.child_creating && !folded.child_not_started && !folded.group_gone);
+    assert!(!folded.child_start_failed && !folded.child_not_started && !folded.group_gone);
 }
