@@ -41,7 +41,7 @@ pub use capability::{CapabilityReport, MechanismReport};
 pub use clock::{Clock, Timestamp};
 pub use error::{Code, Refusal};
 pub use evidence::{Evidence, EvidenceKind};
-pub use exact::{DecodeError, Line, Prose};
+pub use exact::{DecodeError, Line, Prose, decode_exactly};
 pub use id::{
     ActionId, AttemptId, BindingRef, Generation, GrantRef, HookEvent, Id, IdError, IdempotencyKey,
     OwnerId, PlacementBindingRef, PlacementProfileRef, PolicyRef, ProfileId, ProjectionId,

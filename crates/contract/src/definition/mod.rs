@@ -1,6 +1,7 @@
 //! What a host defines and a request names by reference and digest: placement bindings, placement
 //! profiles, launch policies, and what a driver's configuration is made from.
 
+mod activation;
 mod binding;
 mod configuration;
 mod container;
@@ -9,6 +10,9 @@ mod option_rule;
 mod policy;
 mod profile;
 
+pub use activation::{
+    ACTIVATION_REVISION, Activation, DriverContract, DriverContracts, DriverEntry, DriverMethods,
+};
 pub use binding::{
     BINDING_REVISION, BindingEntry, NATIVE_BINDING, PLACEMENT_CONTRACT, PlacementBinding,
     PlacementKind,

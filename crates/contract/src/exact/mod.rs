@@ -31,21 +31,36 @@ pub(crate) trait Exact: Serialize + DeserializeOwned {
     fn check(&self) -> Result<(), DecodeError>;
 }
 
-/// Decodes a value and refuses every other form than the one in which it would be written.
+/// Decodes a value of the contract.
 pub(crate) fn decode<T: Exact>(bytes: &[u8]) -> Result<T, DecodeError> {
-    if bytes.len() > T::BYTES_MAX {
-        return Err(invalid(T::NAME, format!("is larger than {}", binary_size(T::BYTES_MAX))));
+    let value: T = decode_exactly(T::NAME, bytes, T::BYTES_MAX)?;
+    value.check()?;
+    Ok(value)
+}
+
+/// Decodes a value of a host's own and refuses every other form than the one in which it would be
+/// written: a field that is not known, a name given twice, `null`, a list in the place of an
+/// object. What has a default may be missing.
+///
+/// # Errors
+/// [`DecodeError`] names the field and the rule that it breaks, never its value; the whole value
+/// goes by `name`.
+pub fn decode_exactly<T: Serialize + DeserializeOwned>(
+    name: &str,
+    bytes: &[u8],
+    bytes_max: usize,
+) -> Result<T, DecodeError> {
+    if bytes.len() > bytes_max {
+        return Err(invalid(name, format!("is larger than {}", binary_size(bytes_max))));
     }
     // Well-formed from the first to the last byte: what fails from here on is a field's fault.
     serde_json::from_slice::<IgnoredAny>(bytes)
-        .map_err(|_| invalid(T::NAME, "is not well-formed JSON"))?;
+        .map_err(|_| invalid(name, "is not well-formed JSON"))?;
     if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(invalid(T::NAME, "has the wrong type, expected an object"));
+        return Err(invalid(name, "has the wrong type, expected an object"));
     }
-    let value: T = read(T::NAME, bytes)?;
-    // Every count was checked while it was read, so that both trees are small.
-    read::<Given>(T::NAME, bytes)?.reads_back(T::NAME, &value)?;
-    value.check()?;
+    let value: T = read(name, bytes)?;
+    read::<Given>(name, bytes)?.reads_back(name, &value)?;
     Ok(value)
 }
 
