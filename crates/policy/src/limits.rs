@@ -2,3 +2,6 @@
 
 /// Most directories that a host admits: a lookup walks them all.
 pub const ADMITTED_ROOTS_MAX: usize = 256;
+
+/// Largest configuration file, in bytes: what a person writes is far below it.
+pub const CONFIG_BYTES_MAX: usize = 1024 * 1024;

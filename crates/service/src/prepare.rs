@@ -8,7 +8,7 @@ use placement_contract::{
 };
 use placement_homes::HomeKey;
 use placement_materialize::reserved_conflict;
-use placement_policy::resolve;
+use placement_policy::{check_hint, resolve};
 use placement_resources::admit;
 use placement_store::NewAttempt;
 
@@ -25,6 +25,7 @@ impl Service {
     /// UNAVAILABLE where it could not be measured; STORAGE. Nothing is recorded then.
     pub fn prepare(&self, request: &LaunchRequest) -> Result<Attempt, Refusal> {
         let request = &request.clone().checked().map_err(Refusal::from)?;
+        check_hint(request)?;
         if request.owner_id != self.inner.owner {
             return Err(Refusal::new(Code::Forbidden, "owner_id: is not the caller"));
         }

@@ -9,8 +9,6 @@ type Later = (&'static str, fn(&LaunchRequest) -> bool);
 
 /// What is refused, in the order of the request. A line goes when its field is honoured.
 const NOT_OFFERED: &[Later] = &[
-    ("placement_binding_ref", |request| request.placement_binding_ref.is_some()),
-    ("placement_profile_ref", |request| request.placement_profile_ref.is_some()),
     ("launch.session_end", |request| request.launch.session_end.is_some()),
     ("launch.home_ref", |request| request.launch.home_ref.is_some()),
     ("launch.required_files", |request| !request.launch.required_files.is_empty()),

@@ -10,19 +10,8 @@ fn not_offered(pointer: &str, value: Value) -> Option<String> {
     set(&mut request, "/resources", complete()["resources"].clone());
     set(&mut request, "/supervision", json!({}));
     set(&mut request, "/launch/home_ref", json!("home"));
-    set(&mut request, "/placement_binding_digest", json!("d".repeat(64)));
-    set(&mut request, "/placement_profile_digest", json!("e".repeat(64)));
-    let needs = match pointer {
-        "/session_ref" => "/launch/home_ref",
-        "/placement_binding_ref" => "/placement_binding_digest",
-        "/placement_profile_ref" => "/placement_profile_digest",
-        _ => "",
-    };
-    for helper in ["/launch/home_ref", "/placement_binding_digest", "/placement_profile_digest"] {
-        if helper != needs {
-            let (parent, name) = helper.rsplit_once('/').unwrap();
-            request.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(name);
-        }
+    if pointer != "/session_ref" {
+        request["launch"].as_object_mut().unwrap().remove("home_ref");
     }
     set(&mut request, pointer, value);
     let refusal = decode(&request).unwrap().not_offered()?;
@@ -37,8 +26,6 @@ fn not_offered(pointer: &str, value: Value) -> Option<String> {
 fn what_is_not_done_is_refused_by_name() {
     let whole = complete();
     let cases = [
-        ("/placement_binding_ref", "placement_binding_ref"),
-        ("/placement_profile_ref", "placement_profile_ref"),
         ("/launch/home_ref", "launch.home_ref"),
         ("/launch/required_files", "launch.required_files"),
         ("/launch/login", "launch.login"),
@@ -79,6 +66,10 @@ fn what_is_done_is_offered() {
     assert_eq!(not_offered("/launch/stdin", json!("brief")), None);
     assert_eq!(not_offered("/resources", complete()["resources"].clone()), None);
     assert_eq!(not_offered("/environment", json!({ "A": "x" })), None);
+    let mut placed = minimal();
+    set(&mut placed, "/placement_binding_ref", json!("placed"));
+    set(&mut placed, "/placement_binding_digest", json!("d".repeat(64)));
+    assert_eq!(decode(&placed).unwrap().not_offered(), None);
 }
 
 #[test]
