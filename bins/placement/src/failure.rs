@@ -17,9 +17,16 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Refuses what a later version offers.
+    /// Refuses an option of a later version.
     pub(crate) fn unsupported(what: &str) -> Self {
         Refusal::new(Code::Unsupported, format!("this version does not offer {what}")).into()
+    }
+
+    /// Refuses a command of a later version.
+    pub(crate) fn unsupported_command(name: &str) -> Self {
+        Refusal::new(Code::Unsupported, format!("this version does not offer {name}"))
+            .with_hint("`placement --help` lists the commands of this version")
+            .into()
     }
 
     /// Refuses what contradicts itself or is out of bounds.

@@ -72,7 +72,7 @@ pub(crate) fn state(attempt: &Attempt) -> String {
     }
 }
 
-/// Says a mechanism and what its proof is worth.
+/// Says a mechanism in words.
 pub(crate) const fn mechanism(mechanism: Mechanism) -> &'static str {
     match mechanism {
         Mechanism::Cgroup => "cgroup v2 leaf",

@@ -75,9 +75,18 @@ fn wait_for_generation(world: &World, id: &AttemptId, generation: u64) {
     world.wait_for_runner(id, "the attachment", |runner| runner.generation == generation);
 }
 
+/// Waits until somebody has acknowledged the first of the two parts.
+#[track_caller]
+fn wait_until_read(world: &World, id: &AttemptId) {
+    world.wait_for_file("said");
+    // What was said is in the pipe; after this answer it is read.
+    world.runner(id);
+    world.wait_for_runner(id, "the acknowledgment", |runner| runner.unacknowledged_bytes == 0);
+}
+
 /// Says one thing, waits for the file `go`, says another and exits with 6.
 const TWO_PARTS: &str =
-    "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 6";
+    "echo one; touch said; while [ ! -e go ]; do sleep 0.01; done; echo two; echo err >&2; exit 6";
 
 #[test]
 fn a_new_attachment_gets_again_what_was_not_acknowledged_and_the_exit() {
@@ -235,7 +244,7 @@ fn the_first_of_two_attached_is_told_that_its_streams_were_taken() {
     let program = world.program();
     let first = program.start(["attach", id.as_str()], Stdio::null());
     wait_for_generation(&world, &id, 2);
-    world.wait_for_runner(&id, "the acknowledgment", |runner| runner.unacknowledged_bytes == 0);
+    wait_until_read(&world, &id);
     let second = program.start(["attach", id.as_str()], Stdio::null());
     wait_for_generation(&world, &id, 3);
     std::fs::write(world.work().join("go"), "").unwrap();
@@ -259,9 +268,7 @@ fn a_run_with_the_key_of_a_living_attempt_attaches() {
     });
     let id = world.host().attempts().live().unwrap().attempts[0].attempt_id.clone();
     wait_for_generation(&world, &id, 1);
-    world.wait_for_runner(&id, "the acknowledgment", |runner| {
-        runner.execution == ExecutionState::Running && runner.unacknowledged_bytes == 0
-    });
+    wait_until_read(&world, &id);
     let second = program.start(arguments, Stdio::null());
     wait_for_generation(&world, &id, 2);
     std::fs::write(world.work().join("go"), "").unwrap();
@@ -277,12 +284,12 @@ fn a_run_with_the_key_of_a_living_attempt_attaches() {
 #[test]
 fn two_roots_may_have_attempts_of_one_key_at_once() {
     let worlds = [world(), world()];
-    let script = "while [ ! -e go ]; do sleep 0.01; done; echo $(cat go)";
+    let script = "while [ ! -s go ]; do sleep 0.01; done; cat go";
     let attempts = worlds.each_ref().map(|world| world.launch(shell(script).key("k")));
     assert_eq!(attempts[0].id(), attempts[1].id());
     for (world, attempt) in worlds.iter().zip(attempts) {
         std::fs::write(world.work().join("go"), world.work().as_str()).unwrap();
-        assert_eq!(world.text(&attempt).stdout, format!("{}\n", world.work()));
+        assert_eq!(world.text(&attempt).stdout, world.work().as_str());
         assert!(attempt.finish().unwrap().is_success());
     }
 }
@@ -319,6 +326,24 @@ fn a_start_in_a_command_substitution_returns_while_the_child_runs() {
     assert_eq!(program.run(["stop", "--force", id.as_str()]).code, 0);
     assert_eq!(program.run(["cleanup", id.as_str()]).code, 0);
     world.assert_nothing_left(&id);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a shell runs the program under test")]
+fn a_started_child_goes_on_when_the_reader_of_its_taker_is_gone() {
+    let world = world();
+    let program = world.program();
+    let id = program.run(["start", "--", "/bin/sh", "-c", TWO_PARTS]).stdout;
+    let attach = program.command(["attach", id.trim()]);
+    let mut outer = Command::new("/bin/sh");
+    outer.args(["-c", "\"$0\" \"$@\" | { read -r first; exec <&-; touch go; echo \"$first\"; }"]);
+    outer.arg(attach.get_program()).args(attach.get_args()).current_dir(world.work());
+    let said = Running::start(outer.env("HOME", program.user_home()).stdin(Stdio::null())).said();
+    assert_eq!(said.stdout, "one\n", "{said:?}");
+    let waited = program.run(["wait", id.trim()]);
+    assert_eq!((waited.code, waited.stderr.as_str()), (6, ""), "{waited:?}");
+    let id = AttemptId::parse(id.trim()).unwrap();
+    assert!(!world.told(&id).contains("stop.requested"), "{}", world.told(&id));
 }
 
 #[test]

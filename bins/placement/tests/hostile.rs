@@ -94,6 +94,28 @@ fn placement_runs_in_placement() {
 }
 
 #[test]
+fn a_forced_stop_leaves_the_same_attempt_of_another_root_alone() {
+    let (one, other) = (program(), program());
+    let key = one.root().to_string();
+    // An id is derived from owner and key, so both attempts have the same.
+    let lost = "setsid sleep 600 & kill -KILL $PPID; wait";
+    let options = ["--key", &key, "--mechanism", "subreaper", "--", "/bin/sh", "-c"];
+    assert_eq!(one.run([&["run"], &options[..], &[lost]].concat()).code, 120);
+    let running = "touch up; exec sleep 600";
+    let id = other.run([&["start"], &options[..], &[running]].concat()).stdout;
+    let id = id.trim();
+    wait_until(PATIENCE, "the child", || other.work().join("up").exists());
+
+    assert_eq!(one.run(["stop", "--force", id]).code, 0);
+    let evidence = one.run(["evidence", id]).stdout;
+    assert!(evidence.contains(" by the attempt's marker"), "{evidence}");
+    assert_eq!(other.attempts()[0]["execution_state"], "running");
+    assert_eq!(other.run(["stop", "--force", id]).code, 0);
+    assert_eq!(other.run(["cleanup", id]).code, 0);
+    other.assert_nothing_is_left();
+}
+
+#[test]
 fn a_child_that_removes_its_log_is_told_to_have_lost_output() {
     let program = program();
     let said = run(&program, "rm -rf $HOME/../log; echo lost; exit 3");

@@ -280,10 +280,10 @@ fn a_write_of_which_a_child_took_a_part_is_uncertain_and_recorded() {
     let attempt = world.launch(with_input(&script));
     let id = attempt.id().clone();
     let (mut data, _) = bound(&world.door(&id), 2);
-    data.write(2, 1, &[b'x'; 65_536]);
+    data.write(2, 1, &vec![b'x'; 65_536]);
     assert_eq!(answer(&mut data, &mut Vec::new()), ack(1, 2, None));
     // The pipe is full: these wait in the runner.
-    data.write(2, 2, &[b'y'; 65_536]);
+    data.write(2, 2, &vec![b'y'; 65_536]);
     data.write(2, 3, b"z");
     // Answered at once, and so after everything before it was heard.
     let mut turn = || {
@@ -316,9 +316,9 @@ fn input_that_was_taken_stays_taken_when_its_writer_goes() {
     let door = world.door(attempt.id());
     let (mut first, _) = bound(&door, 2);
     // One fills the pipe, the other waits in the runner or still on its way.
-    first.write(2, 1, &[b'x'; 65_536]);
+    first.write(2, 1, &vec![b'x'; 65_536]);
     assert_eq!(answer(&mut first, &mut Vec::new()), ack(1, 2, None));
-    first.write(2, 2, &[b'y'; 65_536]);
+    first.write(2, 2, &vec![b'y'; 65_536]);
     drop(first);
     let (mut second, last) = bound(&door, 3);
     assert_eq!(last, 1, "the other one is not written yet");

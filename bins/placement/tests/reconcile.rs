@@ -290,8 +290,12 @@ fn a_living_runner_is_believed_whatever_is_recorded_of_its_child() {
         for _ in 0..2 {
             let attempt = stage.service().reconcile(&id).unwrap();
             assert_eq!(attempt.execution_state, ExecutionState::Running, "{}", world.told(&id));
-            assert!(attempt.last_observed_at.is_some(), "the look is noted");
         }
+        // What contradicts itself is said, and said once.
+        let kinds = world.kinds(&id);
+        let supervised = kinds.iter().filter(|kind| **kind == "reconcile.supervised");
+        assert_eq!(supervised.count(), usize::from(child.is_none()), "{}", world.told(&id));
+        assert!(stage.recorded(&id).last_observed_at.is_some(), "the look is noted");
         assert_eq!(stage.service().cleanup(&id).unwrap_err().code, Code::Conflict);
         assert!(runner.known.is_running());
     }

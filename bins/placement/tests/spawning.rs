@@ -5,8 +5,9 @@ use placement::{
     CleanupScope, CleanupState, Code, ExecutionState, Exit, ExitSource, Mechanism, StopMode,
 };
 use placement_testkit::{Random, demoted, is_root, wait_until};
-use placement_world::{Known, PATIENCE, World, contained, leader_in, shell, zombies_of};
+use placement_world::{Known, PATIENCE, Program, World, contained, leader_in, shell, zombies_of};
 use std::os::unix::fs::MetadataExt as _;
+use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
@@ -270,4 +271,37 @@ fn where_there_is_no_room_for_a_process_the_start_fails_with_its_reason() {
     }
     assert!(without_a_child > 0, "a runner had room and its child had none");
     assert!(world.homes_left().len() <= 1, "only that of the first may be left");
+}
+
+#[test]
+fn a_program_that_can_have_no_thread_says_so_and_makes_nothing() {
+    let _together = not_counted();
+    if is_root() {
+        // Root is not bound by the limit.
+        let test = "a_program_that_can_have_no_thread_says_so_and_makes_nothing";
+        if let Err(reason) = runs_as_an_ordinary_user(test) {
+            println!("not tested as root: {reason}");
+        }
+        return;
+    }
+    let program = Program::new(PROGRAM);
+    let plain = program.command(["run", "--", "/bin/true"]);
+    let mut limited = prlimit(&["--nproc=1:1"]);
+    limited.arg(plain.get_program()).args(plain.get_args()).current_dir(program.work());
+    limited.env("HOME", program.user_home()).stdin(Stdio::null());
+    let Ok(said) = limited.output() else {
+        println!("not tested here: prlimit (util-linux) is not installed");
+        return;
+    };
+    let stderr = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(125), "{stderr}");
+    assert!(stderr.starts_with("placement: UNAVAILABLE: "), "{stderr}");
+    assert!(!program.root().exists());
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test runs the program under a limit")]
+fn prlimit(arguments: &[&str]) -> Command {
+    let mut command = Command::new("prlimit");
+    command.args(arguments);
+    command
 }

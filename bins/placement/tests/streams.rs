@@ -128,7 +128,8 @@ fn what_is_in_the_pipe_counts_though_the_drain_is_over() {
     wait_until(PATIENCE, "the end of the drain", || exited.elapsed() > Duration::from_secs(3));
     kill(runner, Signal::SIGCONT).unwrap();
     let bytes = world.bytes(&attempt);
-    assert_eq!(bytes.iter().filter(|byte| **byte == 0).count(), 60_000);
+    let begin = bytes.iter().position(|byte| *byte == 0).unwrap();
+    assert!(bytes[begin..] == vec![0; 60_000]);
     assert_whole(&attempt);
     let end = attempt.finish().unwrap();
     assert!(!world.kinds(&id).contains(&"output.drain_elapsed"), "{}", world.told(&id));
@@ -343,7 +344,8 @@ fn a_gibibyte_that_nobody_reads_costs_no_memory_and_comes_whole_later() {
     assert!(peak <= bound, "peak {peak}, bound {bound}");
 
     let mut seen = Repeated::of(&world);
-    let last = 127 * Repeated::BLOCK;
+    // Nine blocks are more than the spool holds: the child still writes, so its runner lives.
+    let last = 119 * Repeated::BLOCK;
     for chunk in attempt.output() {
         let before = seen.total;
         seen.take(chunk.unwrap().bytes());

@@ -12,7 +12,7 @@ pub const CONTROL_SOCKET: &str = "control";
 pub const DATA_SOCKET: &str = "data";
 
 const ROLE: &str = "attempt";
-const HOME: &str = "home";
+pub(crate) const HOME: &str = "home";
 
 /// The directory of one attempt: its home, its runner's lock and sockets, its exit record, its log.
 #[derive(Debug)]

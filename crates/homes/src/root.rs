@@ -8,7 +8,7 @@ use placement_paths::{
     ResolveError, fs_kind,
 };
 
-use crate::attempt::AttemptDir;
+use crate::attempt::{AttemptDir, HOME};
 use crate::key::HomeKey;
 
 const ROLE: &str = "root";
@@ -116,6 +116,11 @@ impl Root {
     /// Returns the path of the store's lock file, `<root>/placement.lock`.
     pub fn lock_path(&self) -> Utf8PathBuf {
         self.path.join("placement.lock")
+    }
+
+    /// Returns where the home of an attempt is, or would be: `<root>/attempts/<key>/home`.
+    pub fn home_path(&self, key: &HomeKey) -> Utf8PathBuf {
+        self.path.join(ATTEMPTS).join(key.as_str()).join(HOME)
     }
 
     /// Creates an attempt's directory, `<root>/attempts/<key>`, exclusively and with mode 0700.

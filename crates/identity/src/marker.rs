@@ -93,6 +93,17 @@ pub fn scan_marker(marker: &Marker<'_>) -> MarkerScan {
     }
 }
 
+/// Reads a variable of the environment that a process was started with; `None` where it has none of
+/// that name, or cannot be read any more.
+pub fn variable_of(process: &ProcessIdentity, name: &str) -> Option<Vec<u8>> {
+    let Environment::Read(environ) = read_environment(process.pid) else { return None };
+    let entry = format!("{name}=");
+    let value = environ.split(|byte| *byte == 0).find_map(|it| it.strip_prefix(entry.as_bytes()));
+    // The number may have been given away before the environment was read.
+    let stamp = read_stat(process.pid).ok()?.start_ticks;
+    value.filter(|_| stamp == process.start_ticks).map(<[u8]>::to_vec)
+}
+
 /// The kernel's own threads have no environment, and new ones come up all the time.
 fn is_candidate(stat: &Stat, marker: &Marker<'_>) -> bool {
     stat.state == ProcessState::Live

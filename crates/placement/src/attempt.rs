@@ -27,6 +27,7 @@ struct Inner {
     host: Placement,
     attempt_id: AttemptId,
     replay: bool,
+    had_ended: bool,
     rules: Rules,
     link: Mutex<Option<Arc<Link>>>,
     let_go: AtomicBool,
@@ -57,9 +58,10 @@ impl AttemptHandle {
         replay: bool,
         link: Option<Arc<Link>>,
     ) -> Self {
+        let had_ended = link.is_none();
         let link = Mutex::new(link);
         let let_go = AtomicBool::new(false);
-        let inner = Arc::new(Inner { host, attempt_id, replay, rules, link, let_go });
+        let inner = Arc::new(Inner { host, attempt_id, replay, had_ended, rules, link, let_go });
         Self { inner }
     }
 
@@ -71,6 +73,12 @@ impl AttemptHandle {
     /// Says whether the attempt was recorded before.
     pub fn is_replay(&self) -> bool {
         self.inner.replay
+    }
+
+    /// Says whether a launch found that the attempt recorded under its key had ended: nothing was
+    /// attached to, and an observer tells everything that it has said.
+    pub fn is_ended_replay(&self) -> bool {
+        self.inner.had_ended
     }
 
     /// Returns what is recorded of the attempt now.
@@ -136,7 +144,7 @@ impl AttemptHandle {
     /// Returns when the stop is accepted, not when it is over.
     ///
     /// # Errors
-    /// UNCERTAIN where nothing can be proven to be reached.
+    /// As [`Placement::stop`].
     pub fn stop(&self) -> Result<Attempt, Error> {
         self.inner.host.stop(self.id(), StopMode::Cooperative)
     }
@@ -191,6 +199,11 @@ impl AttemptHandle {
     /// With the default rule for the loss of the host it is stopped when this process ends.
     pub fn detach(self) {
         self.inner.let_go.store(true, Ordering::Release);
+    }
+
+    /// Says whether the child goes on when its host ends.
+    pub fn outlives_host(&self) -> bool {
+        self.inner.rules.on_host_loss == OnHostLoss::Keep
     }
 
     pub(crate) fn link(&self) -> Result<Arc<Link>, Error> {

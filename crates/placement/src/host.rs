@@ -184,7 +184,8 @@ impl Placement {
     /// A cooperative stop is SIGTERM, the launch's grace and SIGKILL; a forced one is SIGKILL.
     ///
     /// # Errors
-    /// `NOT_FOUND`, and UNCERTAIN where nothing can be proven to be reached.
+    /// `NOT_FOUND`, and UNAVAILABLE where a living runner does not answer. A stop that cannot be
+    /// proven to reach anything is no error: the attempt is returned as uncertain.
     pub fn stop(&self, attempt_id: &AttemptId, mode: StopMode) -> Result<Attempt, Error> {
         Ok(self.service().stop(attempt_id, mode, IfUncertain::Leave)?)
     }
@@ -222,8 +223,8 @@ impl Placement {
     /// Proves the required scope gone and removes the home.
     ///
     /// # Errors
-    /// CONFLICT while the attempt may run, UNCERTAIN where the proof is missing; nothing is removed
-    /// then.
+    /// CONFLICT while the attempt may run and where the proof is missing, and nothing is removed
+    /// then; UNAVAILABLE where the removal failed.
     pub fn cleanup(&self, attempt_id: &AttemptId) -> Result<Attempt, Error> {
         Ok(self.service().cleanup(attempt_id)?)
     }

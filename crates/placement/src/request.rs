@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::launch::Launch;
 use camino::{Utf8Path, Utf8PathBuf};
+use placement_contract::limits::ARGUMENT_BYTES_MAX;
 use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
     Access, ActionId, AttemptId, CleanupScope, Code, EnvironmentName, ExitObservation, GrantRef,
@@ -183,8 +184,9 @@ fn program(text: &str) -> Result<Argument, Error> {
 }
 
 fn argument(what: &str, text: &str) -> Result<Argument, Error> {
-    Argument::parse(text)
-        .ok_or_else(|| invalid(format!("the {what} must be at most 16384 bytes without NUL")))
+    Argument::parse(text).ok_or_else(|| {
+        invalid(format!("the {what} must be at most {ARGUMENT_BYTES_MAX} bytes without NUL"))
+    })
 }
 
 fn environment(

@@ -33,7 +33,8 @@ pub(crate) fn admit(
         return Ok(root_ref);
     }
     if roots.len() >= ADMITTED_ROOTS_MAX {
-        return Err(Refusal::new(Code::Invalid, "at most 256 directories can be admitted"));
+        let message = format!("at most {ADMITTED_ROOTS_MAX} directories can be admitted");
+        return Err(Refusal::new(Code::Invalid, message));
     }
     roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access });
     Ok(root_ref)

@@ -5,6 +5,7 @@
 //! needs was prepared before it was born.
 
 use std::ffi::{c_char, c_int};
+use std::fmt;
 use std::os::fd::RawFd;
 
 use placement_identity::Errno;
@@ -60,6 +61,20 @@ pub enum ChildStep {
     Exec = 6,
     /// Seeing that the path still names the measured file.
     Changed = 7,
+}
+
+impl fmt::Display for ChildStep {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Group => "leading its own group",
+            Self::ParentDeath => "tying itself to its runner",
+            Self::WorkingDirectory => "entering the working directory",
+            Self::Stdio => "putting its stdio in place",
+            Self::Descriptors => "closing other descriptors",
+            Self::Exec => "executing the program",
+            Self::Changed => "comparing the program with what was measured",
+        })
+    }
 }
 
 impl ChildStep {

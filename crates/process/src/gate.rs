@@ -67,7 +67,7 @@ pub enum ExecWay {
 
 /// Says why the program did not run. The process that was to become it is gone and reaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the program did not start: {errno} at {step:?}")]
+#[error("the program did not start: {errno} when {step}")]
 pub struct ExecFailed {
     /// What the new process was doing.
     pub step: ChildStep,

@@ -15,6 +15,10 @@ use placement_identity::ProcessIdentity;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
+/// The first and only argument of a program that is started as a runner; its order comes on
+/// descriptor 0.
+pub const RUNNER_ARGUMENT: &str = "--placement-runner";
+
 /// What a runner is to do.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -15,9 +15,8 @@ use placement_process::{
 };
 use placement_protocol::StopMode;
 use placement_store::{Fields, RecordError};
-use std::ffi::{CStr, CString};
-
 use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -268,7 +267,8 @@ impl Runner {
     fn containment_phrase(&self) -> &'static str {
         match (self.request.required_cleanup, self.mechanism) {
             (CleanupScope::ContainedTree, Some(Mechanism::Cgroup)) => "in a cgroup leaf",
-            (CleanupScope::ContainedTree, Some(_)) => "under a subreaper",
+            (CleanupScope::ContainedTree, Some(Mechanism::Subreaper)) => "under a subreaper",
+            (CleanupScope::ContainedTree, Some(Mechanism::PidNamespace)) => "in a PID namespace",
             (CleanupScope::ContainedTree, None) | (CleanupScope::ProcessGroup, _) => {
                 "in a process group"
             }

@@ -4,14 +4,11 @@ use crate::run::run;
 use placement_process::{
     Signals, become_subreaper, close_all_but, new_session, set_non_dumpable, settle_signals,
 };
-use placement_protocol::{LinkKind, Order, OrderReply};
+use placement_protocol::{LinkKind, Order, OrderReply, RUNNER_ARGUMENT};
 use placement_transport::{Gate, Link, Stream};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// The first argument of every runner process.
-pub const RUNNER_ARGUMENT: &str = "--placement-runner";
 
 /// Time in which the order comes.
 const ORDER: Duration = Duration::from_secs(10);

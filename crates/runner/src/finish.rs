@@ -3,7 +3,8 @@
 use crate::refused::NotStarted;
 use crate::runner::Runner;
 use crate::scribe::Entry;
-use placement_contract::{CleanupScope, EvidenceKind, ExecutionState};
+use placement_contract::{CleanupScope, EvidenceKind, ExecutionState, StreamName};
+use placement_homes::{AttemptDir, StreamEnd};
 use placement_identity::{GroupPresence, ProcessIdentity, observe_group};
 use placement_process::TreeGone;
 use placement_protocol::{FromRunner, OrderReply};
@@ -32,10 +33,8 @@ impl Runner {
         self.state = ExecutionState::Exited;
         self.deadline = None;
         let now = Instant::now();
-        for stream in
-            [placement_contract::StreamName::Stdout, placement_contract::StreamName::Stderr]
-        {
-            let outcome = self.output.end(stream, false, now);
+        for stream in StreamName::ALL.iter().copied() {
+            let outcome = self.output.end(stream, StreamEnd::Whole, now);
             self.note_spool(outcome);
         }
     }
@@ -140,7 +139,7 @@ pub(crate) fn answer(mut port: Link, reply: &OrderReply) {
 }
 
 /// Leaves what could not be committed where a reconcile finds it.
-pub(crate) fn leave_record(record: Option<ExitRecord>, attempt_dir: &placement_homes::AttemptDir) {
+pub(crate) fn leave_record(record: Option<ExitRecord>, attempt_dir: &AttemptDir) {
     if let Some(Ok(bytes)) = record.map(|record| record.encode()) {
         // If even this fails, the attempt stays as it is recorded, and uncertain.
         attempt_dir.write_exit_record(&bytes).ok();

@@ -7,8 +7,9 @@
 //! Two threads: the loop (`runner`) alone spawns, waits, polls and answers; the scribe alone touches
 //! the store. A stalled store never stalls the loop.
 //!
-//! Reading order: `run`, `claim`, `create`, `supervise`, `finish`; then `runner` (one turn of the
-//! loop), `desk`, `output`, `input`, `stop`, `drain`, `scribe`.
+//! Reading order: `enter`, `run`, `claim`, `create`, `supervise`, `finish`, `refused`; then `runner`
+//! (one turn of the loop), `serve`, `desk`, `output`, `memory_spool`, `input`, `stop`, `drain`,
+//! `scribe`, `clock`.
 //!
 //! ```no_run
 //! placement_runner::enter(); // never returns in a runner process
@@ -29,8 +30,9 @@ mod refused;
 mod run;
 mod runner;
 mod scribe;
+mod serve;
 mod stop;
 mod supervise;
 
 pub use clock::SystemClock;
-pub use enter::{RUNNER_ARGUMENT, enter, is_runner_process, was_entered};
+pub use enter::{enter, is_runner_process, was_entered};

@@ -1,8 +1,9 @@
 //! Output that nobody acknowledged yet, kept in memory: for launches without a spool file.
 
+use crate::output::place;
 use placement_contract::StreamName;
 use placement_contract::limits::MEMORY_SPOOL_BYTES_MAX;
-use placement_homes::{Record, RecordKind};
+use placement_homes::{Record, RecordKind, StreamEnd};
 use std::collections::VecDeque;
 
 /// At most 256 KiB of unacknowledged output.
@@ -15,22 +16,25 @@ pub(crate) struct MemorySpool {
 }
 
 impl MemorySpool {
-    /// Keeps one record under the next sequence.
-    pub(crate) fn append(
-        &mut self,
-        stream: StreamName,
-        kind: RecordKind,
-        truncated: bool,
-        bytes: &[u8],
-    ) {
+    /// Keeps bytes of a stream under the next sequence.
+    pub(crate) fn append(&mut self, stream: StreamName, bytes: &[u8]) {
+        self.push(stream, RecordKind::Chunk, StreamEnd::Whole, bytes);
+    }
+
+    /// Keeps the end of a stream under the next sequence.
+    pub(crate) fn append_end(&mut self, stream: StreamName, end: StreamEnd) {
+        self.push(stream, RecordKind::Eof, end, &[]);
+    }
+
+    fn push(&mut self, stream: StreamName, kind: RecordKind, end: StreamEnd, bytes: &[u8]) {
         self.last_sequence += 1;
-        let offset = &mut self.offsets[index(stream)];
+        let offset = &mut self.offsets[place(stream)];
         self.records.push_back(Record {
             sequence: self.last_sequence,
             offset: *offset,
             kind,
             stream,
-            truncated,
+            truncated: end == StreamEnd::Truncated,
             bytes: bytes.to_vec(),
         });
         *offset += bytes.len() as u64;
@@ -74,13 +78,6 @@ impl MemorySpool {
     }
 }
 
-fn index(stream: StreamName) -> usize {
-    match stream {
-        StreamName::Stdout => 0,
-        StreamName::Stderr => 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,9 +85,9 @@ mod tests {
     #[test]
     fn records_are_found_by_sequence_until_they_are_acknowledged() {
         let mut spool = MemorySpool::default();
-        spool.append(StreamName::Stdout, RecordKind::Chunk, false, b"one");
-        spool.append(StreamName::Stderr, RecordKind::Chunk, false, b"two");
-        spool.append(StreamName::Stdout, RecordKind::Chunk, false, b"three");
+        spool.append(StreamName::Stdout, b"one");
+        spool.append(StreamName::Stderr, b"two");
+        spool.append(StreamName::Stdout, b"three");
         assert_eq!(spool.get(3).map(|r| (r.offset, r.bytes.as_slice())), Some((3, &b"three"[..])));
         spool.acknowledge(2);
         assert!(spool.get(2).is_none());
@@ -103,7 +100,7 @@ mod tests {
         let mut spool = MemorySpool::default();
         for _ in 0..4 {
             assert!(spool.room_bytes() >= 65_536);
-            spool.append(StreamName::Stdout, RecordKind::Chunk, false, &vec![0; 65_536]);
+            spool.append(StreamName::Stdout, &vec![0; 65_536]);
         }
         assert_eq!(spool.room_bytes(), 0);
         spool.acknowledge(1);

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 /// How long a full disk is left alone before it is tried again.
 const RETRY: Duration = Duration::from_secs(1);
-const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
 
 /// Both output streams of one attempt.
 #[derive(Debug)]
@@ -56,9 +55,7 @@ struct Stream {
 enum End {
     #[default]
     Open,
-    Reached {
-        truncated: bool,
-    },
+    Reached(StreamEnd),
     Recorded,
 }
 
@@ -127,7 +124,7 @@ impl Output {
 
     /// Says whether reads are paused because nobody acknowledges, or because the disk is full.
     pub(crate) fn is_full(&self) -> bool {
-        STREAMS.iter().any(|stream| {
+        StreamName::ALL.iter().any(|stream| {
             let own = &self.streams[place(*stream)];
             own.end == End::Open && own.waiting.len() < CHUNK_BYTES_MAX && self.room(*stream) == 0
         })
@@ -155,12 +152,12 @@ impl Output {
     pub(crate) fn end(
         &mut self,
         stream: StreamName,
-        truncated: bool,
+        end: StreamEnd,
         now: Instant,
     ) -> Result<(), SpoolFailed> {
         let own = &mut self.streams[place(stream)];
         if own.end == End::Open {
-            own.end = End::Reached { truncated };
+            own.end = End::Reached(end);
         }
         self.write(stream, now)
     }
@@ -171,10 +168,10 @@ impl Output {
             return Ok(());
         }
         self.retry_at = None;
-        for stream in STREAMS {
+        for stream in StreamName::ALL.iter().copied() {
             let own = &self.streams[place(stream)];
             let due = own.since.is_some_and(|since| now >= since + COALESCE);
-            if due || matches!(own.end, End::Reached { .. }) {
+            if due || matches!(own.end, End::Reached(_)) {
                 self.write(stream, now)?;
             }
         }
@@ -202,8 +199,8 @@ impl Output {
             own.waiting.clear();
             own.since = None;
         }
-        if let End::Reached { truncated } = own.end {
-            self.spool.append_end(stream, truncated)?;
+        if let End::Reached(end) = own.end {
+            self.spool.append_end(stream, end)?;
             own.end = End::Recorded;
         }
         Ok(())
@@ -362,20 +359,19 @@ impl Spool {
                 appended.map(|_| ()).map_err(SpoolFailed::because)
             }
             Self::Memory(spool) => {
-                spool.append(stream, RecordKind::Chunk, false, bytes);
+                spool.append(stream, bytes);
                 Ok(())
             }
         }
     }
 
-    fn append_end(&mut self, stream: StreamName, truncated: bool) -> Result<(), SpoolFailed> {
+    fn append_end(&mut self, stream: StreamName, end: StreamEnd) -> Result<(), SpoolFailed> {
         match self {
             Self::File(file) => {
-                let end = if truncated { StreamEnd::Truncated } else { StreamEnd::Whole };
                 file.writer.append_end(stream, end).map(|_| ()).map_err(SpoolFailed::because)
             }
             Self::Memory(spool) => {
-                spool.append(stream, RecordKind::Eof, truncated, &[]);
+                spool.append_end(stream, end);
                 Ok(())
             }
         }
@@ -408,7 +404,8 @@ fn frame_of(record: Record, generation: Generation) -> placement_protocol::Frame
     message.into_frame().expect("a record is within the bounds of a frame")
 }
 
-fn place(stream: StreamName) -> usize {
+/// Returns the place of a stream among the two.
+pub(crate) fn place(stream: StreamName) -> usize {
     match stream {
         StreamName::Stdout => 0,
         StreamName::Stderr => 1,
@@ -434,7 +431,7 @@ mod tests {
     fn bytes_are_put_together_to_whole_chunks() {
         let now = Instant::now();
         let mut output = in_memory();
-        output.take(StreamName::Stdout, &[1; 65_000], now).unwrap();
+        output.take(StreamName::Stdout, &vec![1; 65_000], now).unwrap();
         assert_eq!((output.last_sequence(), output.room(StreamName::Stdout)), (0, 536));
         output.take(StreamName::Stdout, &[2; 536], now).unwrap();
         let whole = [vec![1; 65_000], vec![2; 536]].concat();
@@ -450,7 +447,7 @@ mod tests {
         output.take(StreamName::Stdout, b"two", now + Duration::from_millis(4)).unwrap();
         let due = now + Duration::from_millis(5);
         assert_eq!(output.wake_at(), Some(due));
-        output.settle(due - Duration::from_nanos(1)).unwrap();
+        output.settle(now + Duration::from_millis(4)).unwrap();
         assert_eq!(output.last_sequence(), 0);
         output.settle(due).unwrap();
         assert_eq!(record(&output, 1).map(|record| record.bytes.as_slice()), Some(&b"onetwo"[..]));
@@ -463,7 +460,7 @@ mod tests {
         let mut output = in_memory();
         output.take(StreamName::Stdout, b"tail", now).unwrap();
         output.take(StreamName::Stderr, b"other", now).unwrap();
-        output.end(StreamName::Stdout, false, now).unwrap();
+        output.end(StreamName::Stdout, StreamEnd::Whole, now).unwrap();
         let told = |sequence| {
             record(&output, sequence).map(|record| (record.kind, record.stream, record.offset))
         };
@@ -478,9 +475,9 @@ mod tests {
         let now = Instant::now();
         let mut output = in_memory();
         for _ in 0..3 {
-            output.take(StreamName::Stdout, &[0; 65_536], now).unwrap();
+            output.take(StreamName::Stdout, &vec![0; 65_536], now).unwrap();
         }
-        output.take(StreamName::Stdout, &[0; 65_000], now).unwrap();
+        output.take(StreamName::Stdout, &vec![0; 65_000], now).unwrap();
         output.take(StreamName::Stderr, &[0; 500], now).unwrap();
         assert_eq!((output.room(StreamName::Stdout), output.room(StreamName::Stderr)), (36, 36));
         assert!(!output.is_full());

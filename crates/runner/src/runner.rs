@@ -1,22 +1,16 @@
 //! The state of one attempt's runner, and one turn of its loop.
 
-use crate::desk::{Ask, Brought, Desk, Seat};
-use crate::input::{Input, Writer, Written};
+use crate::desk::{Desk, Seat};
+use crate::input::Input;
 use crate::output::{Output, SpoolFailed};
 use crate::scribe::{Entry, NotRecorded, Scribe, Ticket};
 use crate::stop::{Stop, StopCause};
-use placement_contract::attempt::RunnerStatus;
 use placement_contract::{
     EvidenceKind, ExecutionState, Exit, LaunchRequest, Mechanism, OnHostLoss, StreamName,
 };
-use placement_homes::{AliveLock, AttemptDir};
+use placement_homes::{AliveLock, AttemptDir, StreamEnd};
 use placement_process::{Released, Signals, Tree, TreeGone};
-use placement_protocol::writes::WriteVerdict;
-use placement_protocol::{
-    Attach, AttachRefused, AttachReply, ControlAnswer, ControlCall, ControlRequest, ExitNotice,
-    FromRecipient, FromRunner, InputAck, InputRefused, LaunchOrder, StdinRefused, StdinReply,
-    StopMode, StopReply, Writes,
-};
+use placement_protocol::{ExitNotice, FromRunner, LaunchOrder, StopMode, Writes};
 use placement_store::Row;
 use placement_transport::Link;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -259,106 +253,6 @@ impl Runner {
         watched
     }
 
-    fn serve(&mut self, seat: Seat, now: Instant) {
-        for ask in self.desk.serve(seat, now) {
-            match ask {
-                Ask::Control { peer, request, brought } => {
-                    self.answer_control(peer, request, brought);
-                }
-                Ask::DataOpened => self.data_opened(),
-                Ask::Data(message) => self.hear(message),
-            }
-        }
-        self.hear_last_words();
-    }
-
-    fn hear(&mut self, message: FromRecipient) {
-        match message {
-            FromRecipient::Ack { generation, through } => {
-                let outcome = self.output.acknowledge(generation, through);
-                self.note_spool(outcome);
-            }
-            FromRecipient::Input(input) => self.take_input(input),
-        }
-    }
-
-    /// Takes what had come over data links that were closed since.
-    fn hear_last_words(&mut self) {
-        for message in self.desk.take_last_words() {
-            self.hear(message);
-        }
-    }
-
-    fn answer_control(&mut self, peer: u32, request: ControlRequest, brought: Brought) {
-        let answer = match request.call {
-            ControlCall::Status => ControlAnswer::Status(self.status()),
-            ControlCall::Stop(stop) => {
-                let grace = stop.grace().unwrap_or(self.request.timeouts.stop_grace());
-                self.request_stop(stop.mode, grace, StopCause::Asked);
-                let execution = self.state;
-                ControlAnswer::Stop(StopReply { accepted: true, recorded: false, execution })
-            }
-            ControlCall::Attach(attach) => ControlAnswer::Attach(self.attach(attach, brought)),
-            ControlCall::CloseStdin => ControlAnswer::CloseStdin(StdinReply {
-                closed: false,
-                reason: Some(StdinRefused::Unsupported),
-            }),
-        };
-        self.desk.answer(peer, request.probe, answer);
-    }
-
-    fn attach(&mut self, attach: Attach, brought: Brought) -> AttachReply {
-        let refused = match (&brought, attach.adopt) {
-            _ if attach.generation <= self.desk.generation() => Some(AttachRefused::NotNewer),
-            (Brought::Nothing, true) => Some(AttachRefused::NoDescriptor),
-            (Brought::SomethingElse, _) => Some(AttachRefused::NotMonitorable),
-            // Each adoption is a row; a host that makes more than the scribe takes is not heard.
-            _ if !self.scribe.has_room() => Some(AttachRefused::NotMonitorable),
-            (Brought::Nothing | Brought::ThePeer(_), _) => None,
-        };
-        if refused.is_none() {
-            // While its attachment is still the current one.
-            self.desk.drop_data();
-            self.hear_last_words();
-            self.desk.bind_recipient(attach.generation, attach.recipient);
-            let outcome = self.output.reattach(attach.generation);
-            self.note_spool(outcome);
-            if attach.adopt
-                && let Brought::ThePeer(host) = brought
-            {
-                self.host = Some(host);
-                let generation = attach.generation;
-                self.record(EvidenceKind::HostAdopted, format!("generation {generation}"));
-            }
-        }
-        AttachReply {
-            fenced: refused.is_none(),
-            refused,
-            consumed_through: self.output.consumed_through(),
-            last_write_id: self.writes.last(),
-        }
-    }
-
-    fn data_opened(&mut self) {
-        self.hear_last_words();
-        let outcome = self.output.rewind();
-        self.note_spool(outcome);
-        self.tell_exit();
-    }
-
-    fn status(&self) -> RunnerStatus {
-        let members = self.tree.as_ref().and_then(|tree| tree.members().ok());
-        RunnerStatus {
-            execution: self.state,
-            exit: self.exit,
-            eof_seen: self.output.eof_seen(),
-            unacknowledged_bytes: self.output.unacknowledged_bytes(),
-            output_full: self.output.is_full(),
-            generation: self.desk.generation(),
-            descendants: members.map(|members| u32::try_from(members.len()).unwrap_or(u32::MAX)),
-        }
-    }
-
     fn signalled(&mut self) {
         // What cannot be read now is readable again in the next turn.
         let arrived = self.signals.take().unwrap_or_default();
@@ -410,7 +304,7 @@ impl Runner {
         let outcome = match rustix::io::read(source, buffer) {
             Ok(0) => {
                 *pipe = None;
-                self.output.end(stream, false, now)
+                self.output.end(stream, StreamEnd::Whole, now)
             }
             Ok(_) if self.pipes.discarding => Ok(()),
             Ok(count) => {
@@ -421,89 +315,10 @@ impl Runner {
             Err(_) => {
                 // A pipe has no other error; were there one, its bytes would be missing.
                 *pipe = None;
-                self.output.end(stream, true, now)
+                self.output.end(stream, StreamEnd::Truncated, now)
             }
         };
         self.note_spool(outcome);
-    }
-
-    fn take_input(&mut self, input: placement_protocol::Input) {
-        let write_id = input.write_id;
-        let refused = if input.generation != self.desk.generation() {
-            Some(InputRefused::NotBound)
-        } else if self.exit.is_some() {
-            Some(InputRefused::Exited)
-        } else {
-            match self.judge_write(&input) {
-                Ok(true) => {
-                    self.queued_write = write_id;
-                    self.input.queue(Writer::Recipient(write_id), input.bytes, input.end);
-                    self.write_input();
-                    return;
-                }
-                // It waits already; its answer comes when it is written.
-                Ok(false) => return,
-                Err(verdict) => verdict,
-            }
-        };
-        let ack = InputAck { write_id, generation: input.generation, refused };
-        self.desk.tell(FromRunner::InputAck(ack));
-    }
-
-    /// Says whether a write is to be queued; an error is the answer that it gets instead.
-    fn judge_write(&self, input: &placement_protocol::Input) -> Result<bool, Option<InputRefused>> {
-        match self.writes.judge(input.write_id) {
-            WriteVerdict::Again => Err(None),
-            WriteVerdict::Forgotten => Err(Some(InputRefused::Forgotten)),
-            WriteVerdict::OutOfOrder => Err(Some(InputRefused::OutOfOrder)),
-            WriteVerdict::New if input.write_id <= self.queued_write => Ok(false),
-            WriteVerdict::New if !self.input.is_open() => Err(Some(InputRefused::Closed)),
-            WriteVerdict::New if !self.input.has_room(input.bytes.len()) => {
-                Err(Some(InputRefused::Full))
-            }
-            WriteVerdict::New => Ok(true),
-        }
-    }
-
-    /// Writes what the child's input takes and answers what is finished.
-    pub(crate) fn write_input(&mut self) {
-        let finished = self.input.pump();
-        self.answer_writes(finished);
-    }
-
-    /// Answers writes that are finished, or that will never be.
-    pub(crate) fn answer_writes(&mut self, finished: Vec<Written>) {
-        for written in finished {
-            match written {
-                Written::Whole { writer: Writer::Launch, bytes } => {
-                    self.record(EvidenceKind::StdinAccepted, format!("{bytes} bytes"));
-                }
-                Written::Whole { writer: Writer::Recipient(write_id), .. } => {
-                    self.writes.remember(write_id);
-                    self.acknowledge_write(write_id, None);
-                }
-                Written::Broken { writer, written } => {
-                    if written > 0 || writer == Writer::Launch {
-                        let detail = format!("the child took {written} bytes of a write");
-                        self.record(EvidenceKind::StdinUncertain, detail);
-                    }
-                    if let Writer::Recipient(write_id) = writer {
-                        let refused = if written > 0 {
-                            InputRefused::Uncertain
-                        } else {
-                            InputRefused::Closed
-                        };
-                        self.acknowledge_write(write_id, Some(refused));
-                    }
-                }
-                Written::Closed => self.record(EvidenceKind::StdinClosed, "asked for"),
-            }
-        }
-    }
-
-    fn acknowledge_write(&mut self, write_id: u64, refused: Option<InputRefused>) {
-        let ack = InputAck { write_id, generation: self.desk.generation(), refused };
-        self.desk.tell(FromRunner::InputAck(ack));
     }
 }
 

@@ -139,7 +139,7 @@ impl Scribe {
         let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let wake = Arc::new(wake);
         let give_up = Arc::new(AtomicBool::new(false));
-        let desk = Writing {
+        let writing = Writing {
             paths,
             attempt_id,
             clock: Arc::clone(&clock),
@@ -153,7 +153,7 @@ impl Scribe {
         let thread = std::thread::Builder::new()
             .name("scribe".to_owned())
             .stack_size(512 * 1024)
-            .spawn(move || desk.run(&queue))?;
+            .spawn(move || writing.run(&queue))?;
         Ok(Self {
             clock,
             entries: Some(entries),

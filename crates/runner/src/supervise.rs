@@ -8,6 +8,7 @@ use placement_contract::limits::DRAIN_IDLE_MS;
 use placement_contract::{
     CleanupScope, EvidenceKind, ExecutionState, Leftovers, Mechanism, StreamName,
 };
+use placement_homes::StreamEnd;
 use placement_identity::Signal;
 use placement_process::{Tree, TreeState};
 use placement_store::Draft;
@@ -22,7 +23,6 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_millis(DRAIN_IDLE_MS);
 /// Reads that empty a pipe of one chunk's size: its bytes may end in two chunks, and its end follows.
 const LAST_READS: usize = 3;
-const STREAMS: [StreamName; 2] = [StreamName::Stdout, StreamName::Stderr];
 
 /// Where the supervision stands.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl Runner {
         let paused = self.output.is_in_memory() && self.output.is_full();
         drain.count(now, paused, self.bytes_came);
         self.lose_what_nobody_fetched(&drain, now);
-        let at_end = STREAMS.iter().all(|stream| !self.output.is_open(*stream));
+        let at_end = StreamName::ALL.iter().all(|stream| !self.output.is_open(*stream));
         let ended = at_end || drain.is_elapsed() || drain.is_idle();
         if !ended && !self.stop.is_killed() {
             return Phase::Draining(drain);
@@ -163,8 +163,7 @@ impl Runner {
             self.kill_what_was_missed();
             if ending.members > 0 {
                 let how = if ending.killed { "SIGKILL" } else { "SIGTERM" };
-                let noun = if ending.members == 1 { "process" } else { "processes" };
-                let detail = format!("{} {noun}, by {how}", ending.members);
+                let detail = format!("{}, by {how}", counted(ending.members as usize));
                 self.record(EvidenceKind::LeftoversStopped, detail);
             }
             return self.begin_closing(now);
@@ -236,7 +235,7 @@ impl Runner {
         let paused = self.output.is_in_memory() && self.output.is_full();
         drain.count(now, paused, self.bytes_came);
         self.lose_what_nobody_fetched(&drain, now);
-        let at_end = STREAMS.iter().all(|stream| !self.output.is_open(*stream));
+        let at_end = StreamName::ALL.iter().all(|stream| !self.output.is_open(*stream));
         if !at_end && (drain.is_elapsed() || (held_outside && drain.is_idle())) {
             self.cut_off(&drain, now);
         } else if !at_end {
@@ -289,7 +288,7 @@ impl Runner {
     /// Ends streams that are still open, as truncated; what still comes is dropped.
     fn cut_off(&mut self, drain: &Drain, now: Instant) {
         self.read_what_is_there(now);
-        let open = STREAMS.into_iter().filter(|stream| self.output.is_open(*stream));
+        let open = StreamName::ALL.iter().copied().filter(|stream| self.output.is_open(*stream));
         let names: Vec<_> = open.map(StreamName::label).collect();
         if names.is_empty() {
             return;
@@ -302,7 +301,7 @@ impl Runner {
     /// Reads what the pipes hold by now: a runner that stood still must not hold that against them.
     fn read_what_is_there(&mut self, now: Instant) {
         for _ in 0..LAST_READS {
-            for stream in STREAMS {
+            for stream in StreamName::ALL.iter().copied() {
                 self.read_pipe(stream, now);
             }
         }
@@ -310,9 +309,9 @@ impl Runner {
 
     fn end_open_streams(&mut self, now: Instant) {
         let open: Vec<_> =
-            STREAMS.into_iter().filter(|stream| self.output.is_open(*stream)).collect();
+            StreamName::ALL.iter().copied().filter(|stream| self.output.is_open(*stream)).collect();
         for stream in open {
-            let outcome = self.output.end(stream, true, now);
+            let outcome = self.output.end(stream, StreamEnd::Truncated, now);
             self.note_spool(outcome);
         }
         self.pipes.discarding = true;
@@ -325,8 +324,7 @@ impl Runner {
         };
         let escapees = tree.escapees().map_or(0, |escapees| escapees.len());
         if escapees > 0 {
-            let noun = if escapees == 1 { "process" } else { "processes" };
-            let detail = format!("{escapees} {noun} outside the group, left alone");
+            let detail = format!("{} outside the group, left alone", counted(escapees));
             self.record(EvidenceKind::LeftoversReported, detail);
         }
         escapees > 0
@@ -370,6 +368,10 @@ impl Runner {
         let whom = if self.mechanism.is_some() { "to the whole tree" } else { "to the group" };
         outcome(whom, tree.kill().is_ok())
     }
+}
+
+fn counted(processes: usize) -> String {
+    if processes == 1 { "1 process".to_owned() } else { format!("{processes} processes") }
 }
 
 fn outcome(whom: &str, sent: bool) -> String {

@@ -3,8 +3,8 @@
 use crate::Service;
 use crate::control::NoAnswer;
 use crate::limits::FENCE;
-use crate::refusal::{conflict, unavailable};
-use crate::service::was_overtaken;
+use crate::refusal::{conflict, runner_silent, unavailable};
+use crate::service::unless_overtaken;
 use crate::streams::{Resume, Streams};
 use crate::verdict::RunnerSeen;
 use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, RecipientId, Refusal};
@@ -76,7 +76,7 @@ impl Service {
         if self.runner_seen(&row) == RunnerSeen::Alive
             || (row.state.execution.is_live() && self.runner_seen(&row) != RunnerSeen::Gone)
         {
-            return Err(unavailable("the runner lives and does not answer"));
+            return Err(runner_silent());
         }
         let row = self.reconcile_row(row)?;
         let generation = row.attachment.generation;
@@ -197,11 +197,7 @@ impl Service {
             rows,
             fields,
         };
-        match self.inner.store.record(&change, Durability::Normal) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) if was_overtaken(&error) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        unless_overtaken(self.inner.store.record(&change, Durability::Normal))
     }
 }
 

@@ -5,7 +5,6 @@ use crate::limits::{FINISH_EXTRA, GROUP_ZOMBIES, LOOK};
 use crate::places::with_errno;
 use crate::reconcile::{place_of, recorded_leaf};
 use crate::refusal::{conflict, unavailable};
-use crate::service::was_overtaken;
 use crate::tree::RecordedLeaf;
 use placement_contract::{
     Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, LaunchRequest, Refusal,
@@ -88,11 +87,7 @@ impl Service {
 
     /// Nothing where a concurrent cleanup or somebody else came first.
     fn record_cleanup(&self, row: &Row, rows: &[Draft]) -> Result<Option<Row>, Refusal> {
-        match self.record_on(row, rows, &Fields::default(), Durability::Normal) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) if was_overtaken(&error) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        self.commit(row, rows, &Fields::default(), Durability::Normal)
     }
 
     /// Gathers what is recorded and what is seen now, and asks for the proof.
@@ -136,7 +131,7 @@ impl Service {
         gone: &ScopeGone,
     ) -> Result<&'static str, String> {
         let directory = self.attempt_directory(row).map_err(|refusal| refusal.message)?;
-        let Some(directory) = directory else { return Ok("no home was made") };
+        let Some(directory) = directory else { return Ok("there is no home") };
         if let Some(temporary) = TemporaryDir::open(&directory).map_err(|e| with_errno(&e))? {
             temporary.remove(gone).map_err(|error| with_errno(&error))?;
         }

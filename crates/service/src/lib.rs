@@ -9,9 +9,10 @@
 //! lives; removes a home without a proof; or holds the store over a socket call. **Limits**: one
 //! owner a service; sessions, credentials, gateways and preparers are refused by name.
 //!
-//! Reading order: `service`, `prepare`, `choice`, `probe`, `start`, `control`, `status`, `stop`,
-//! `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`, `item`, `streams`, `from_log`, `input`,
-//! `observe`, `wait`, `warden`.
+//! Reading order: `service`, `runner_command`, `prepare`, `choice`, `probe`, `start`, `control`,
+//! `places`, `status`, `stop`, `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`,
+//! `item`, `streams`, `from_log`, `input`, `observe`, `wait`, `warden`; then the small looks `list`,
+//! `evidence`, `verify`, `capabilities`, and `refusal` and `limits`.
 //!
 //! ```
 //! use placement_contract::{Clock, OwnerId, Timestamp};
@@ -86,7 +87,7 @@ pub use item::Item;
 pub use list::{AttemptList, LISTED_MAX, Listed, Unreadable};
 pub use observe::Observer;
 pub use placement_protocol::{InputRefused, StopMode};
-pub use runner_command::{RUNNER_ARGUMENT, RunnerCommand};
+pub use runner_command::RunnerCommand;
 pub use service::{Service, ServiceConfig};
 pub use start::Started;
 pub use stop::IfUncertain;

@@ -36,7 +36,11 @@ impl Service {
             if row.request_digest == digest {
                 return Ok(row.attempt());
             }
-            return Err(conflict("the idempotency key was used for another request"));
+            let message = "the idempotency key was used for another request";
+            let id = &row.attempt_id;
+            let hint =
+                format!("use another key; `placement show {id}` tells what this one launched");
+            return Err(conflict(message).with_hint(hint));
         }
         if let Some(refusal) = request.not_offered() {
             return Err(refusal);

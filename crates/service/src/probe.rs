@@ -3,11 +3,10 @@
 use crate::Service;
 use crate::limits::PROBE;
 use crate::refusal::{not_started, unavailable};
-use crate::runner_command::RUNNER_ARGUMENT;
 use crate::wait::wait_readable;
 use placement_contract::{CapabilityReport, Refusal};
 use placement_process::{Started, spawn_runner};
-use placement_protocol::{Hello, LinkKind, Order, OrderReply};
+use placement_protocol::{Hello, LinkKind, Order, OrderReply, RUNNER_ARGUMENT};
 use placement_transport::{Link, Stream, open, pair};
 use std::sync::PoisonError;
 use std::time::Instant;

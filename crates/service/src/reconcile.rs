@@ -2,12 +2,12 @@
 
 use crate::Service;
 use crate::limits::PARENT_DEATH;
-use crate::service::was_overtaken;
 use crate::survivors;
 use crate::tree::{LeafEnd, RecordedLeaf, end_leaf};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
 use crate::wait::wait_readable;
 use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Mechanism, Refusal};
+use placement_homes::HomeKey;
 use placement_identity::{Place, Presence, ProcessIdentity, place};
 use placement_store::{ChildIdentity, Draft, Durability, Fields, Row, Selection};
 use std::time::Instant;
@@ -85,7 +85,7 @@ impl Service {
     fn act(&self, row: &Row, verdict: Verdict) -> Result<Option<Row>, Refusal> {
         match verdict {
             Verdict::Unchanged => Ok(Some(row.clone())),
-            Verdict::Supervised => self.touch(row),
+            Verdict::Supervised => self.note_supervised(row),
             Verdict::Alive => self.note_alive(row),
             Verdict::NotStarted => {
                 let mut rows = vec![Draft::new(
@@ -120,11 +120,34 @@ impl Service {
         Ok(Some(self.row(&row.attempt_id)?))
     }
 
-    /// Records once that the leader runs without a runner.
-    fn note_alive(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+    /// Records once what a runner reports whose child should be identified and is not; any other
+    /// look at a living runner is only noted.
+    fn note_supervised(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        let is_identified = matches!(row.child, ChildIdentity::Complete(_));
+        if row.state.execution != ExecutionState::Running
+            || is_identified
+            || self.was_seen(row, EvidenceKind::ReconcileSupervised)?
+        {
+            return self.touch(row);
+        }
+        let reports = match self.ask_status(row) {
+            Ok(status) => format!("its runner reports {}", status.execution),
+            Err(_) => "its runner lives and does not answer".to_owned(),
+        };
+        let detail = format!("the child is not identified; {reports}");
+        self.settle(row, &[Draft::new(EvidenceKind::ReconcileSupervised, detail)])
+    }
+
+    /// Says whether the last row is of this kind, so that nothing is said twice.
+    fn was_seen(&self, row: &Row, kind: EvidenceKind) -> Result<bool, Refusal> {
         let last = row.evidence_count.saturating_sub(1);
         let last = self.inner.store.evidence(&row.attempt_id, last, 1)?;
-        if last.rows.last().is_some_and(|row| row.kind == EvidenceKind::ReconcileAlive) {
+        Ok(last.rows.last().is_some_and(|row| row.kind == kind))
+    }
+
+    /// Records once that the leader runs without a runner.
+    fn note_alive(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+        if self.was_seen(row, EvidenceKind::ReconcileAlive)? {
             return self.touch(row);
         }
         let detail = "the process runs and its runner does not";
@@ -168,11 +191,7 @@ impl Service {
     }
 
     fn settle(&self, row: &Row, rows: &[Draft]) -> Result<Option<Row>, Refusal> {
-        match self.record_on(row, rows, &Fields::default(), Durability::Normal) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) if was_overtaken(&error) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        self.commit(row, rows, &Fields::default(), Durability::Normal)
     }
 
     /// Looks for what is left of a tree without a leaf; runners are known to be none of it.
@@ -193,7 +212,14 @@ impl Service {
             }
             (ChildIdentity::None | ChildIdentity::Partial, None) => 0,
         };
-        survivors::find(&row.attempt_id, oldest, &runners)
+        let home = row.home_key.as_deref().and_then(|key| HomeKey::parse(key).ok());
+        let home = home.map(|key| self.inner.root.home_path(&key));
+        let lost = survivors::Lost {
+            attempt_id: &row.attempt_id,
+            home: home.as_deref(),
+            child_start_ticks: oldest,
+        };
+        survivors::find(lost, &runners)
     }
 }
 

@@ -33,6 +33,11 @@ pub(crate) fn unavailable(message: impl Into<String>) -> Refusal {
     Refusal::new(Code::Unavailable, message)
 }
 
+/// Words that a living runner did not answer within the fence.
+pub(crate) fn runner_silent() -> Refusal {
+    unavailable("the runner lives and does not answer")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The single argument by which a program knows that it is a runner.
-pub const RUNNER_ARGUMENT: &str = "--placement-runner";
-
-/// Names the program that is started, with [`RUNNER_ARGUMENT`] alone, for each attempt.
+/// Names the program that is started for each attempt, with
+/// [`placement_protocol::RUNNER_ARGUMENT`] alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerCommand {
     program: PathBuf,

@@ -64,8 +64,9 @@ impl Service {
     /// Opens a root and its store, making both where they are missing.
     ///
     /// # Errors
-    /// UNAVAILABLE where the root is not private to this user or lies on a network file system;
-    /// STORAGE where the store cannot be opened.
+    /// INVALID where the root is no directory, not private to this user or on a network file
+    /// system; STORAGE where it cannot be written or the store cannot be opened; UNAVAILABLE where
+    /// no descriptor can be had.
     pub fn open(config: ServiceConfig) -> Result<Self, Refusal> {
         let ServiceConfig { root: root_path, owner, snapshot, runner, clock, temporary_base } =
             config;
@@ -157,6 +158,18 @@ impl Service {
         self.inner.store.record(&change, durability)
     }
 
+    /// Records rows as [`Service::record_on`] does; nothing where somebody else has changed the
+    /// attempt meanwhile.
+    pub(crate) fn commit(
+        &self,
+        row: &Row,
+        rows: &[Draft],
+        fields: &Fields,
+        durability: Durability,
+    ) -> Result<Option<Row>, Refusal> {
+        unless_overtaken(self.record_on(row, rows, fields, durability))
+    }
+
     /// Numbers a call, so that its answer is told from an older one.
     pub(crate) fn next_probe(&self) -> u64 {
         self.inner.probes.fetch_add(1, Ordering::Relaxed)
@@ -172,6 +185,16 @@ pub(crate) fn was_overtaken(error: &RecordError) -> bool {
         | RecordError::Generation { .. }
         | RecordError::AlreadySet { .. } => true,
         RecordError::NotFound | RecordError::Store(_) => false,
+    }
+}
+
+/// Returns nothing where somebody else has changed the attempt meanwhile, so that it is to be read
+/// again.
+pub(crate) fn unless_overtaken(recorded: Result<Row, RecordError>) -> Result<Option<Row>, Refusal> {
+    match recorded {
+        Ok(row) => Ok(Some(row)),
+        Err(error) if was_overtaken(&error) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 

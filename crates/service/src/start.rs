@@ -3,8 +3,6 @@
 use crate::Service;
 use crate::limits::{LOOK, OTHER_START};
 use crate::refusal::{not_started, unavailable};
-use crate::runner_command::RUNNER_ARGUMENT;
-use crate::service::was_overtaken;
 use crate::streams::Streams;
 use crate::wait::wait_readable;
 use placement_contract::{
@@ -15,10 +13,11 @@ use placement_identity::{Pid, ProcessIdentity};
 use placement_process::spawn_runner;
 use placement_protocol::limits::TOKEN_BYTES;
 use placement_protocol::{
-    Environment, Hello, LaunchOrder, LinkKind, Order, OrderReply, StoreLocation, Token,
+    Environment, Hello, LaunchOrder, LinkKind, Order, OrderReply, RUNNER_ARGUMENT, StoreLocation,
+    Token,
 };
 use placement_resources::admit;
-use placement_store::{Attachment, ChildIdentity, Draft, Durability, Fields, RecordError, Row};
+use placement_store::{Attachment, ChildIdentity, Draft, Durability, Fields, Row};
 use placement_transport::{Link, LinkError, Stream, open, pair};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
@@ -67,11 +66,9 @@ impl Service {
         self.check_grants(&row, &request)?;
         let token = self.make_token(&row)?;
         let former = row.attachment.clone();
-        let row = match self.bind_first(&row, recipient) {
-            Ok(row) => row,
+        let Some(row) = self.bind_first(&row, recipient)? else {
             // Another start or a stop came first.
-            Err(error) if was_overtaken(&error) => return self.await_other(attempt_id),
-            Err(error) => return Err(error.into()),
+            return self.await_other(attempt_id);
         };
         let order = self.order(&row, &request, token, recipient)?;
         let deadline = Instant::now() + request.timeouts.start();
@@ -105,11 +102,8 @@ impl Service {
     fn check_grants(&self, row: &Row, request: &LaunchRequest) -> Result<(), Refusal> {
         let Err(refusal) = admit(&request.resources, &self.snapshot()) else { return Ok(()) };
         let refused = [Draft::new(EvidenceKind::GrantRefused, refusal.to_string())];
-        match self.record_on(row, &refused, &Fields::default(), Durability::Normal) {
-            Ok(_) => Err(refusal),
-            Err(error) if was_overtaken(&error) => Err(refusal),
-            Err(error) => Err(error.into()),
-        }
+        self.commit(row, &refused, &Fields::default(), Durability::Normal)?;
+        Err(refusal)
     }
 
     fn make_token(&self, row: &Row) -> Result<Token, Refusal> {
@@ -122,14 +116,14 @@ impl Service {
             .ok_or_else(|| Refusal::new(Code::Storage, "the recorded control token is malformed"))
     }
 
-    fn bind_first(&self, row: &Row, recipient: &RecipientId) -> Result<Row, RecordError> {
+    fn bind_first(&self, row: &Row, recipient: &RecipientId) -> Result<Option<Row>, Refusal> {
         let generation = row.attachment.generation.next();
         let bound = [Draft::new(EvidenceKind::Attach, format!("generation {generation}"))];
         let fields = Fields {
             attachment: Some(Attachment { generation, recipient: Some(recipient.clone()) }),
             ..Fields::default()
         };
-        self.record_on(row, &bound, &fields, Durability::Normal)
+        self.commit(row, &bound, &fields, Durability::Normal)
     }
 
     fn order(
@@ -240,11 +234,7 @@ impl Service {
             let detail = format!("generation {}: another start won", row.attachment.generation);
             let rows = [Draft::new(EvidenceKind::AttachRefused, detail)];
             let fields = Fields { attachment: Some(former.clone()), ..Fields::default() };
-            match self.record_on(&row, &rows, &fields, Durability::Normal) {
-                Ok(_) => {}
-                Err(error) if was_overtaken(&error) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.commit(&row, &rows, &fields, Durability::Normal)?;
         }
         Ok(Started { attempt: self.row(&bound.attempt_id)?.attempt(), streams: None })
     }
@@ -281,11 +271,7 @@ impl Service {
         let message = "the runner ended before it acknowledged the start";
         if row.state.execution.is_live() {
             let ended = [Draft::new(EvidenceKind::RunnerExited, message)];
-            match self.record_on(row, &ended, &Fields::default(), Durability::Normal) {
-                Ok(_) => {}
-                Err(error) if was_overtaken(&error) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.commit(row, &ended, &Fields::default(), Durability::Normal)?;
         }
         Err(Refusal::new(Code::Uncertain, message))
     }

@@ -4,8 +4,7 @@ use crate::Service;
 use crate::control::NoAnswer;
 use crate::limits::{LOOK, STOP_RECORDED};
 use crate::reconcile::{leader_seen, recorded_leaf};
-use crate::refusal::unavailable;
-use crate::service::was_overtaken;
+use crate::refusal::runner_silent;
 use crate::survivors;
 use crate::tree::{LeafEnd, end_leaf};
 use crate::verdict::{LeaderSeen, RunnerSeen};
@@ -70,7 +69,7 @@ impl Service {
     fn stop_before_start(&self, row: &Row) -> Result<Option<Row>, Refusal> {
         let detail = "no runner had claimed it";
         let stopped = [Draft::new(EvidenceKind::StopBeforeStart, detail)];
-        self.commit(row, &stopped, Durability::Durable)
+        self.commit(row, &stopped, &Fields::default(), Durability::Durable)
     }
 
     fn stop_live(&self, row: &Row, mode: StopMode) -> Result<Option<Row>, Refusal> {
@@ -88,7 +87,7 @@ impl Service {
                 Signalled::Yes(row) => Ok(Some(*row)),
                 Signalled::Overtaken => Ok(None),
                 // Never uncertain while the runner may live.
-                Signalled::No(_) => Err(unavailable("the runner lives and does not answer")),
+                Signalled::No(_) => Err(runner_silent()),
             },
             RunnerSeen::Unknown => match self.signal_leader(row, mode)? {
                 Signalled::Yes(row) => Ok(Some(*row)),
@@ -124,7 +123,7 @@ impl Service {
         if row.state.execution == ExecutionState::Starting {
             let detail = format!("{}, before the runner answered", label(stop.mode));
             let asked = [Draft::new(EvidenceKind::StopRequested, detail)];
-            if self.commit(row, &asked, Durability::Normal)?.is_none() {
+            if self.commit(row, &asked, &Fields::default(), Durability::Normal)?.is_none() {
                 return Ok(None);
             }
         }
@@ -153,7 +152,9 @@ impl Service {
         if row.leaf.is_some() && leader_seen(&row) == LeaderSeen::Present {
             let detail = format!("{}, without a runner: the cgroup is killed", label(mode));
             let asked = [Draft::new(EvidenceKind::StopRequested, detail)];
-            let Some(stopping) = self.commit(&row, &asked, Durability::Normal)? else {
+            let Some(stopping) =
+                self.commit(&row, &asked, &Fields::default(), Durability::Normal)?
+            else {
                 return Ok(None);
             };
             row = stopping;
@@ -193,7 +194,7 @@ impl Service {
             wait_readable(verified.pidfd(), Some(Instant::now() + STOP_RECORDED));
         }
         let sent = [Draft::new(EvidenceKind::SignalGroup, format!("{signal} to {reached}"))];
-        Ok(match self.commit(row, &sent, Durability::Normal)? {
+        Ok(match self.commit(row, &sent, &Fields::default(), Durability::Normal)? {
             Some(row) => Signalled::Yes(Box::new(row)),
             None => Signalled::Overtaken,
         })
@@ -216,7 +217,7 @@ impl Service {
                 Err(_) if self.runner_seen(&row) == RunnerSeen::Gone => {
                     row = self.reconcile_row(row)?;
                 }
-                Err(_) => return Err(unavailable("the runner lives and does not answer")),
+                Err(_) => return Err(runner_silent()),
             }
         }
         if if_uncertain == IfUncertain::EndSurvivors && self.prove_gone(&row)?.is_err() {
@@ -246,28 +247,14 @@ impl Service {
         if killed > 0 {
             let detail = format!("{killed} by the attempt's marker; {}", survivors::phrase(&scan));
             let sent = [Draft::new(EvidenceKind::SignalKill, detail)];
-            self.commit(row, &sent, Durability::Normal)?;
+            self.commit(row, &sent, &Fields::default(), Durability::Normal)?;
         }
         Ok(())
     }
 
     fn unproven(&self, row: &Row, why: &str) -> Result<Option<Row>, Refusal> {
         let unproven = [Draft::new(EvidenceKind::StopUnproven, why)];
-        self.commit(row, &unproven, Durability::Normal)
-    }
-
-    /// Records rows; nothing where somebody else has changed the attempt meanwhile.
-    pub(crate) fn commit(
-        &self,
-        row: &Row,
-        rows: &[Draft],
-        durability: Durability,
-    ) -> Result<Option<Row>, Refusal> {
-        match self.record_on(row, rows, &Fields::default(), durability) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) if was_overtaken(&error) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        self.commit(row, &unproven, &Fields::default(), Durability::Normal)
     }
 }
 

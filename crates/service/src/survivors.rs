@@ -1,23 +1,55 @@
 //! Looking for what is left of a tree whose proof died with its runner.
 
+use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::AttemptId;
-use placement_identity::{Marker, MarkerScan, Presence, ProcessIdentity, Signal, scan_marker};
+use placement_identity::{
+    Marker, MarkerScan, Presence, ProcessIdentity, Signal, scan_marker, variable_of,
+};
 use placement_materialize::ATTEMPT_MARKER;
+
+/// The attempt whose survivors are looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lost<'a> {
+    pub(crate) attempt_id: &'a AttemptId,
+    /// Its home, by which it is told from an attempt of another root with the same id: an id is
+    /// derived from owner and key.
+    pub(crate) home: Option<&'a Utf8Path>,
+    pub(crate) child_start_ticks: u64,
+}
 
 /// Looks for processes that carry an attempt's marker and are not older than its child.
 ///
 /// `runners` are known to hide their environment and are left out.
-pub(crate) fn find(
-    attempt_id: &AttemptId,
-    child_start_ticks: u64,
-    runners: &[ProcessIdentity],
-) -> MarkerScan {
-    scan_marker(&Marker {
+pub(crate) fn find(lost: Lost<'_>, runners: &[ProcessIdentity]) -> MarkerScan {
+    let scan = scan_marker(&Marker {
         name: ATTEMPT_MARKER,
-        value: attempt_id.as_str(),
-        not_older_than_start_ticks: child_start_ticks,
+        value: lost.attempt_id.as_str(),
+        not_older_than_start_ticks: lost.child_start_ticks,
         except: runners,
-    })
+    });
+    let ours = |mut found: Vec<ProcessIdentity>| {
+        found.retain(|process| !is_of_another_root(process, lost.home));
+        found
+    };
+    match scan {
+        MarkerScan::Found(found) => match ours(found) {
+            found if found.is_empty() => MarkerScan::None,
+            found => MarkerScan::Found(found),
+        },
+        MarkerScan::None => MarkerScan::None,
+        MarkerScan::Unknown { found, why } => MarkerScan::Unknown { found: ours(found), why },
+    }
+}
+
+/// Says whether a process was started with the home that the same attempt has in another root.
+fn is_of_another_root(process: &ProcessIdentity, home: Option<&Utf8Path>) -> bool {
+    let Some(home) = home else { return false };
+    let Some(theirs) = variable_of(process, "HOME") else { return false };
+    let theirs = Utf8Path::new(std::str::from_utf8(&theirs).unwrap_or_default());
+    // The directory of attempts, the one of this attempt, and the home in it.
+    let mut below_root: Vec<_> = home.components().rev().take(3).collect();
+    below_root.reverse();
+    theirs != home && theirs.ends_with(below_root.iter().collect::<Utf8PathBuf>())
 }
 
 /// Says in a fixed phrase how many were seen.
@@ -79,7 +111,8 @@ mod tests {
     #[test]
     fn an_attempt_that_never_was_has_no_survivor() {
         let nobody = AttemptId::parse("an-attempt-that-never-was").unwrap();
-        let scan = find(&nobody, 0, &[]);
+        let lost = Lost { attempt_id: &nobody, home: None, child_start_ticks: 0 };
+        let scan = find(lost, &[]);
         assert_eq!(kill(&scan), 0);
         assert!(!matches!(scan, MarkerScan::Found(_)), "{scan:?}");
     }

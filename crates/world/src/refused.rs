@@ -96,7 +96,8 @@ impl Program {
     /// Asserts that every attempt has ended and was cleaned up, that nothing of any is left on disk,
     /// and no process of the newest ones.
     ///
-    /// Looks at the root itself where it holds no store.
+    /// Looks at the root itself where it holds no store. Keys must be of this root alone: an attempt
+    /// of another root with the same owner and key has the same id.
     ///
     /// # Panics
     /// When something is left.

@@ -60,7 +60,7 @@ pub(crate) struct LaunchArgs {
     pub(crate) program: Vec<String>,
 }
 
-/// What happens, once: a pair of words that two options share.
+/// What happens to what still runs: the two words that two options share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StopOrKeep {
     /// End it

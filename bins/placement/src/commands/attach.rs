@@ -18,8 +18,7 @@ pub(crate) fn take_over(text: &str, input: bool, context: &Context) -> Result<u8
         say(&format!("attempt {id}"));
     }
     let source = if input { Source::Own } else { Source::None };
-    let rest = follow::Ended::TellsTheRest;
-    let end = follow::to_end(&host, attempt, rest, source, &signals, context.style())?;
+    let end = follow::to_end(&host, attempt, source, &signals, context.style())?;
     follow::conclude(&end, false, context.style())
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn worth(seen: &MechanismReport) -> String {
     }
 }
 
-fn yes_no(yes: bool) -> String {
+/// Says yes or no.
+pub(crate) fn yes_no(yes: bool) -> String {
     if yes { "yes" } else { "no" }.to_owned()
 }

@@ -1,6 +1,6 @@
 //! `doctor`: what is missing here and how to get it.
 
-use super::capabilities::{measured, worth};
+use super::capabilities::{measured, worth, yes_no};
 use crate::context::Context;
 use crate::exit_code;
 use crate::failure::Failure;
@@ -17,15 +17,14 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     let has_tree = strongest == CleanupScope::ContainedTree;
     let mut rows = vec![vec![
         "contained_tree".to_owned(),
-        if has_tree { "yes" } else { "no" }.to_owned(),
+        yes_no(has_tree),
         match measured.report.mechanism {
             Some(mechanism) => format!("by {}", render::mechanism(mechanism)),
             None => format!("{strongest} is the strongest here"),
         },
     ]];
     for seen in &measured.report.mechanisms {
-        let word = if seen.available { "yes" } else { "no" };
-        rows.push(vec![format!("  {}", seen.mechanism), word.to_owned(), worth(seen)]);
+        rows.push(vec![format!("  {}", seen.mechanism), yes_no(seen.available), worth(seen)]);
     }
     let plain = crate::context::Style { no_color: true, ..context.style() };
     render::table(&rows, plain)?;

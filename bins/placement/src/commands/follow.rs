@@ -11,32 +11,21 @@ use crate::signals::Signals;
 use placement::{AttemptHandle, End, EvidenceKind, ExecutionState, Placement, Seen, StreamName};
 use serde_json::json;
 
-/// What an attempt that has ended already still has to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// What nobody acknowledged.
-    TellsTheRest,
-    /// Everything that is kept, whoever read it before.
-    TellsAll,
-}
-
 /// Passes the streams through until the attempt has ended, cleans up, and returns how it ended.
 pub(crate) fn to_end(
     host: &Placement,
     attempt: AttemptHandle,
-    ended: Ended,
     source: Source,
     signals: &Signals,
     style: Style,
 ) -> Result<End, Failure> {
     signals.stop(host, attempt.id());
     let mut sink = Sink::new(attempt.id().clone(), style);
-    let tells_all = ended == Ended::TellsAll && attempt.is_replay();
-    if tells_all && !attempt.attempt()?.execution_state.is_live() {
+    if attempt.is_ended_replay() {
         print_log(host, &attempt, &mut sink)?;
     } else {
         source.pump(&attempt.input());
-        pass_through(&attempt, &mut sink);
+        pass_through(&attempt, &mut sink)?;
     }
     for stream in StreamName::ALL {
         if attempt.is_truncated(*stream) == Some(true) {
@@ -65,14 +54,18 @@ pub(crate) fn conclude(end: &End, replayed: bool, style: Style) -> Result<u8, Fa
     Ok(exit_code::of_end(end))
 }
 
-/// Passes output on as it comes; without a reader here the child is asked to stop, and what it
-/// still says is taken and dropped so that it can.
-fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) {
+/// Passes output on as it comes. Without a reader here it is as if this host were lost: a child that
+/// outlives its host is let go, any other is asked to stop, and what it still says is taken and
+/// dropped so that it can.
+fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) -> Result<(), Failure> {
     let mut reader_gone = false;
     for chunk in attempt.output() {
         match chunk {
             Ok(chunk) if !reader_gone => {
-                if sink.write(&chunk).is_err() {
+                if let Err(error) = sink.write(&chunk) {
+                    if attempt.outlives_host() {
+                        return Err(error.into());
+                    }
                     reader_gone = true;
                     if let Err(error) = attempt.stop() {
                         say(&format!("the stop was not taken: {error}"));
@@ -82,7 +75,7 @@ fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) {
             Ok(_) => {}
             Err(error) => {
                 say(&format!("the streams of attempt {} are lost: {error}", attempt.id()));
-                return;
+                return Ok(());
             }
         }
     }
@@ -90,6 +83,7 @@ fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) {
         let id = attempt.id();
         say(&format!("the streams of attempt {id} were taken over; waiting for its end"));
     }
+    Ok(())
 }
 
 /// Prints everything that is kept of an ended attempt, acknowledged or not.

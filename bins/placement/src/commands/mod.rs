@@ -45,6 +45,6 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<u8, Failure> {
         Command::Verify { selection, head } => verify::run(&selection, head.as_deref(), context),
         Command::Capabilities => capabilities::run(context),
         Command::Doctor => doctor::run(context),
-        Command::Later(later) => Err(Failure::unsupported(later.name())),
+        Command::Later(later) => Err(Failure::unsupported_command(later.name())),
     }
 }

@@ -31,8 +31,7 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
     if replayed {
         say(&format!("replayed: following the recorded attempt {}", attempt.id()));
     }
-    let all = follow::Ended::TellsAll;
-    let end = follow::to_end(&host, attempt, all, source, &signals, style)?;
+    let end = follow::to_end(&host, attempt, source, &signals, style)?;
     if let Some(hint) = private_home_hint(&arguments.program, &end, context) {
         say(&hint);
     }
