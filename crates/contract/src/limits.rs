@@ -82,6 +82,9 @@ pub const POLICY_PROFILES_MAX: usize = 64;
 pub const POLICY_OPTIONS_MAX: usize = 64;
 /// Most names that a list of a launch policy has.
 pub const POLICY_NAMES_MAX: usize = 256;
+/// Most names of the host's environment that a launch policy passes to children: half of
+/// [`ENVIRONMENT_MAX`], the other half is the host's own.
+pub const ENVIRONMENT_PASS_MAX: usize = ENVIRONMENT_MAX / 2;
 /// Most values of an option that a launch policy allows.
 pub const OPTION_VALUES_MAX: usize = 32;
 /// Longest arguments of an instruction builder, in bytes of canonical JSON.

@@ -5,3 +5,6 @@ pub const ADMITTED_ROOTS_MAX: usize = 256;
 
 /// Largest configuration file, in bytes: what a person writes is far below it.
 pub const CONFIG_BYTES_MAX: usize = 1024 * 1024;
+
+/// Longest search path of a configuration file, in bytes: it is a variable of every child.
+pub const SEARCH_PATH_BYTES_MAX: usize = 16_384;

@@ -7,6 +7,7 @@ use crate::gateway::HostGateway;
 use crate::roots::{self, AdmittedRoot};
 use camino::Utf8Path;
 use placement_contract::definition::{LaunchPolicy, PlacementBinding, PlacementProfile};
+use placement_contract::limits::{ENVIRONMENT_PASS_MAX, ENVIRONMENT_VALUE_BYTES_MAX};
 use placement_contract::{
     Access, BindingRef, Code, Digest, EnvironmentName, PlacementBindingRef, PlacementProfileRef,
     PolicyRef, ProfileId, Refusal, RootRef,
@@ -114,17 +115,18 @@ impl Snapshot {
     }
 
     /// Takes names that reach every child whatever its policy; before
-    /// [`Snapshot::with_environment`].
+    /// [`Snapshot::with_environment`]. Those beyond the 32nd are left out.
     #[must_use]
     pub fn with_environment_pass(
         mut self,
         names: impl IntoIterator<Item = EnvironmentName>,
     ) -> Self {
-        self.environment_pass = names.into_iter().collect();
+        self.environment_pass = names.into_iter().take(ENVIRONMENT_PASS_MAX).collect();
         self
     }
 
-    /// Takes those values of the host's environment that a launch policy lets through.
+    /// Takes those values of the host's environment that a launch policy lets through; one that
+    /// is longer than a launch itself may supply is as if not set.
     #[must_use]
     pub fn with_environment(mut self, values: impl IntoIterator<Item = (String, String)>) -> Self {
         let passes = |name: &EnvironmentName| {
@@ -134,7 +136,10 @@ impl Snapshot {
         self.environment = values
             .into_iter()
             .filter_map(|(name, value)| Some((EnvironmentName::parse(&name)?, value)))
-            .filter(|(name, value)| passes(name) && !value.contains('\0'))
+            .filter(|(name, value)| {
+                let fits = value.len() <= ENVIRONMENT_VALUE_BYTES_MAX && !value.contains('\0');
+                fits && passes(name)
+            })
             .collect();
         self
     }
@@ -273,6 +278,16 @@ mod tests {
         let snapshot = Snapshot::embedded().with_environment(host());
         assert_eq!(names(&snapshot, "placement.default"), ["LANG"]);
         assert!(names(&snapshot, "another").is_empty());
+    }
+
+    #[test]
+    fn a_value_that_no_order_carries_does_not_pass() {
+        let count = |length| {
+            let value = [("LANG".to_owned(), "x".repeat(length))];
+            names(&Snapshot::embedded().with_environment(value), "placement.default").len()
+        };
+        assert_eq!(count(ENVIRONMENT_VALUE_BYTES_MAX), 1);
+        assert_eq!(count(ENVIRONMENT_VALUE_BYTES_MAX + 1), 0);
     }
 
     #[test]

@@ -143,6 +143,20 @@ fn a_wrong_value_is_named_with_its_line_and_not_shown() {
 }
 
 #[test]
+fn lists_and_paths_of_a_file_have_bounds() {
+    let names: Vec<String> = (0..33).map(|number| format!("'N{number}'")).collect();
+    let text = format!("[environment]\npass = [{}]\n", names.join(", "));
+    assert_eq!(refused(&text), "line 2: environment.pass: must have at most 32 items");
+    let text = format!("[policies.a]\nenvironment_pass = [{}]\n", names.join(", "));
+    assert_eq!(refused(&text), "line 2: policies.a.environment_pass: must have at most 32 items");
+    let text = format!("[host]\nsearch_path = '/{}'\n", "x".repeat(16_384));
+    assert_eq!(refused(&text), "line 2: host.search_path: must be at most 16384 bytes");
+    let root = "[[resources.admitted]]\ndirectory = '/a'\naccess = 'read'\n";
+    let shown = refused(&root.repeat(257));
+    assert_eq!(shown, "line 1: resources.admitted: must have at most 256 items");
+}
+
+#[test]
 fn what_is_no_document_is_named_with_its_line() {
     let cases = [
         ("[host]\nroot = 'canary-5d1f\n", "line 2: configuration: is not well-formed TOML"),

@@ -6,8 +6,9 @@ use crate::canonical::canonical_json;
 use crate::exact::{self, DecodeError, Exact, Prose, distinct, invalid, map, some_distinct};
 use crate::id::{HookEvent, Id, PlacementBindingRef, PlacementProfileRef, ProviderRef, ToolName};
 use crate::limits::{
-    BUILDER_ARGUMENTS_BYTES_MAX, DEFINITION_BYTES_MAX, GATEWAY_HOOKS_MAX, GATEWAY_TOOLS_MAX,
-    INSTRUCTIONS_BYTES_MAX, POLICY_NAMES_MAX, POLICY_OPTIONS_MAX, POLICY_PROFILES_MAX,
+    BUILDER_ARGUMENTS_BYTES_MAX, DEFINITION_BYTES_MAX, ENVIRONMENT_PASS_MAX, GATEWAY_HOOKS_MAX,
+    GATEWAY_TOOLS_MAX, INSTRUCTIONS_BYTES_MAX, POLICY_NAMES_MAX, POLICY_OPTIONS_MAX,
+    POLICY_PROFILES_MAX,
 };
 use crate::request::{Argument, EnvironmentName, OptionName, OptionValue};
 use serde::{Deserialize, Serialize};
@@ -57,8 +58,8 @@ pub struct LaunchPolicy {
     pub profile_instructions: bool,
     /// Whether the driver is a stand-in for tests.
     pub fixture: bool,
-    /// Names of the host's environment that reach every child, at most 256.
-    #[serde(deserialize_with = "distinct::<_, _, 0, POLICY_NAMES_MAX>")]
+    /// Names of the host's environment that reach every child, at most 32.
+    #[serde(deserialize_with = "distinct::<_, _, 0, ENVIRONMENT_PASS_MAX>")]
     pub environment_pass: Vec<EnvironmentName>,
     /// Entries that requests may refer to, at most 256; all where absent.
     #[serde(

@@ -6,11 +6,12 @@ mod lines;
 pub use error::ConfigError;
 
 use crate::definitions::Definitions;
-use crate::limits::{ADMITTED_ROOTS_MAX, CONFIG_BYTES_MAX};
+use crate::limits::{ADMITTED_ROOTS_MAX, CONFIG_BYTES_MAX, SEARCH_PATH_BYTES_MAX};
 use crate::snapshot::Snapshot;
 use camino::{Utf8Path, Utf8PathBuf};
 use lines::{Document, Syntax};
 use placement_contract::definition::LaunchPolicy;
+use placement_contract::limits::ENVIRONMENT_PASS_MAX;
 use placement_contract::{Access, EnvironmentName, OwnerId, PolicyRef, Refusal, decode_exactly};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -86,7 +87,7 @@ pub struct AdmittedTable {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EnvironmentTable {
-    /// Names that reach every child, besides those of its launch policy.
+    /// Names that reach every child, besides those of its launch policy; at most 32.
     pub pass: Vec<EnvironmentName>,
 }
 
@@ -150,6 +151,12 @@ impl Config {
             && !Definitions::embedded().policies.contains_key(name)
         {
             return Err(broken("host.default_policy", "must name a launch policy"));
+        }
+        if host.search_path.as_ref().is_some_and(|path| path.len() > SEARCH_PATH_BYTES_MAX) {
+            return Err(broken("host.search_path", "must be at most 16384 bytes"));
+        }
+        if self.environment.pass.len() > ENVIRONMENT_PASS_MAX {
+            return Err(broken("environment.pass", "must have at most 32 items"));
         }
         if self.resources.admitted.len() > ADMITTED_ROOTS_MAX {
             return Err(broken("resources.admitted", "must have at most 256 items"));
