@@ -1,10 +1,10 @@
 //! Exit codes: one table.
 
-use placement::{Code, End, EvidenceKind, Exit, ExitSource};
+use placement::{Code, End, Exit, Outcome};
 
 /// All went well.
 pub(crate) const SUCCESS: u8 = 0;
-/// `verify` found something wrong.
+/// The answer is no: `verify` found something wrong, an input is not closed.
 pub(crate) const FINDINGS: u8 = 1;
 /// The arguments are wrong.
 pub(crate) const USAGE: u8 = 2;
@@ -48,23 +48,14 @@ pub(crate) fn of_end(end: &End) -> u8 {
     if end.is_uncertain() {
         return UNCERTAIN;
     }
-    let Some(exit) = end.exit() else { return of_no_exit(end) };
-    if end.first(EvidenceKind::DeadlineElapsed).is_some() {
-        return TIMEOUT;
-    }
-    match exit {
-        Exit::Code { code } => whole(code),
-        Exit::Signal { signal, .. } => whole(SIGNAL_BASE + signal),
-    }
-}
-
-fn of_no_exit(end: &End) -> u8 {
-    match end.refusal_code() {
-        Some(code) => of_refusal(code),
-        None => match end.attempt().exit_source {
-            Some(ExitSource::Runner) | None => REFUSED,
-            Some(ExitSource::Reconcile | ExitSource::Terminal | ExitSource::Operator) => UNCERTAIN,
-        },
+    match (end.outcome(), end.exit()) {
+        (Outcome::DeadlineElapsed, _) => TIMEOUT,
+        (Outcome::Exited, Some(Exit::Code { code })) => whole(code),
+        (Outcome::Exited, Some(Exit::Signal { signal, .. })) => whole(SIGNAL_BASE + signal),
+        (Outcome::ExecutableNotFound, _) => NOT_FOUND,
+        (Outcome::ExecutableRefused, _) => NOT_EXECUTABLE,
+        (Outcome::NotStarted, _) => REFUSED,
+        (Outcome::Unknown, _) | (Outcome::Exited, None) => UNCERTAIN,
     }
 }
 

@@ -458,8 +458,8 @@ fn many_reconciles_at_once_are_one() {
         });
         let kinds = world.kinds(&id);
         let expected: &[_] = match mechanism {
-            Mechanism::Cgroup => &["reconcile.absent", "tree.gone"],
-            Mechanism::Subreaper | Mechanism::PidNamespace => &["reconcile.unobserved"],
+            Mechanism::Cgroup | Mechanism::PidNamespace => &["reconcile.absent", "tree.gone"],
+            Mechanism::Subreaper => &["reconcile.unobserved"],
         };
         assert!(kinds.ends_with(expected), "{}", world.told(&id));
         for kind in expected {

@@ -237,7 +237,7 @@ fn a_store_of_a_newer_version_is_refused() {
     let (program, _) = program_with_an_attempt();
     make_store_newer(&program.root());
     let refused = assert_all_refused(&program, "STORAGE", "the store has schema ");
-    assert!(refused.message.ends_with(" and this version knows 1"), "{refused:?}");
+    assert!(refused.message.contains(" and this version knows "), "{refused:?}");
 }
 
 #[test]

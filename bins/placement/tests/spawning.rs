@@ -1,11 +1,11 @@
 //! Making processes: many of them, none twice, and none where there is no room.
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use placement::{
     CleanupScope, CleanupState, Code, ExecutionState, Exit, ExitSource, Mechanism, StopMode,
 };
 use placement_testkit::{Random, demoted, is_root, wait_until};
 use placement_world::{Known, PATIENCE, Program, World, contained, leader_in, shell, zombies_of};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -231,7 +231,7 @@ fn where_there_is_no_room_for_a_process_the_start_fails_with_its_reason() {
     let id = stage.prepare(&stage.request("first", "exit 0"));
     stage.start(&id).unwrap();
     world.host().wait(&id, None).unwrap();
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NPROC).unwrap();
+    let before = getrlimit(Resource::Nproc);
     let mut without_a_child = 0;
     for room in 0..5 {
         for mechanism in &mechanisms {
@@ -242,9 +242,10 @@ fn where_there_is_no_room_for_a_process_the_start_fails_with_its_reason() {
             wait_until(PATIENCE, "the reaping of every runner", || {
                 zombies_of(std::process::id()) == 0
             });
-            setrlimit(Resource::RLIMIT_NPROC, tasks_of_this_user() + room, hard).unwrap();
+            let current = Some(tasks_of_this_user() + room);
+            setrlimit(Resource::Nproc, Rlimit { current, ..before }).unwrap();
             let started = stage.start(&id);
-            setrlimit(Resource::RLIMIT_NPROC, soft, hard).unwrap();
+            setrlimit(Resource::Nproc, before).unwrap();
             let told = world.told(&id);
             let ran = world.work().join(format!("ran-{room}-{label}"));
             if let Err(refusal) = &started {

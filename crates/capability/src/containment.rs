@@ -6,7 +6,8 @@ use std::time::Instant;
 use placement_contract::Exit;
 use placement_identity::ProcessIdentity;
 use placement_process::{
-    CgroupSite, Containment, Leader, Probe, ProbeState, Tree, TreeGone, TreeState, spawn_probe,
+    Birthplace, CgroupSite, Containment, Leader, PidNamespace, Probe, ProbeState, Tree, TreeGone,
+    TreeState, spawn_probe,
 };
 
 use crate::failure::Failure;
@@ -15,8 +16,8 @@ use crate::limits::{LOOK_AGAIN, PROBE_STEP_MAX};
 /// Measures a leaf below the own control group.
 pub(crate) fn measure_cgroup(site: &CgroupSite) -> Result<(), Failure> {
     let leaf = site.create(&leaf_name()?).map_err(|error| Failure::leaf("making a leaf", error))?;
-    match spawn_probe(Some(&leaf)) {
-        Ok(probe) => contain(probe, Containment::Cgroup(leaf)),
+    match spawn_probe(Birthplace::Leaf(&leaf)) {
+        Ok(probe) => contain(probe, |_| Some(Containment::Cgroup(leaf))),
         Err(error) => {
             // The first failure is the one to tell.
             drop(leaf.remove());
@@ -27,7 +28,14 @@ pub(crate) fn measure_cgroup(site: &CgroupSite) -> Result<(), Failure> {
 
 /// Measures the sweep of a subreaper, which this process is by now.
 pub(crate) fn measure_subreaper() -> Result<(), Failure> {
-    contain(spawn_probe(None).map_err(Failure::spawn)?, Containment::Subreaper)
+    let probe = spawn_probe(Birthplace::Here).map_err(Failure::spawn)?;
+    contain(probe, |_| Some(Containment::Subreaper))
+}
+
+/// Measures a PID namespace, with or without privilege.
+pub(crate) fn measure_pid_namespace() -> Result<(), Failure> {
+    let probe = spawn_probe(Birthplace::PidNamespace).map_err(Failure::namespace)?;
+    contain(probe, |namespace| namespace.map(Containment::PidNamespace))
 }
 
 /// No other process has the number while this one lives, and none that had it has the stamp.
@@ -39,9 +47,13 @@ fn leaf_name() -> Result<String, Failure> {
 
 /// The escaped descendant must be counted, killed and proven gone. Whatever fails, what the probe
 /// left is ended as far as it can be.
-fn contain(probe: Probe, containment: Containment) -> Result<(), Failure> {
+fn contain(
+    probe: Probe,
+    within: impl FnOnce(Option<PidNamespace>) -> Option<Containment>,
+) -> Result<(), Failure> {
     let escaped = wait_for_escape(&probe);
-    let (leader, lifeline) = probe.into_parts();
+    let (leader, lifeline, namespace) = probe.into_parts();
+    let containment = within(namespace).expect("a probe has the namespace that was asked for");
     let ended = wait_for_exit(&leader);
     let mut tree = Tree::new(containment, leader);
     let measured = escaped.and(ended).and_then(|()| kill_and_prove(&mut tree));

@@ -28,6 +28,18 @@ impl Failure {
         Self { step: "creating the probe", errno: error.errno() }
     }
 
+    pub(crate) fn namespace(error: SpawnError) -> Self {
+        let step = match error {
+            SpawnError::Namespace { step, .. } => step.phrase(),
+            SpawnError::NoArguments
+            | SpawnError::Pipe(_)
+            | SpawnError::Duplicate(_)
+            | SpawnError::Clone(_)
+            | SpawnError::Socket(_) => "making a PID namespace",
+        };
+        Self { step, errno: error.errno() }
+    }
+
     pub(crate) fn tree(step: &'static str, error: TreeError) -> Self {
         Self { step, errno: error.errno() }
     }
@@ -35,7 +47,7 @@ impl Failure {
     pub(crate) fn wait(step: &'static str, error: WaitError) -> Self {
         let errno = match error {
             WaitError::Wait(errno) => Some(errno),
-            WaitError::Running => None,
+            WaitError::Running | WaitError::Unreported => None,
         };
         Self { step, errno }
     }
@@ -52,10 +64,15 @@ impl Failure {
 /// Says what was measured of a mechanism.
 pub(crate) fn report(mechanism: Mechanism, measured: Result<(), Failure>) -> MechanismReport {
     let failure = measured.err();
+    // The end of a leaf's last member, and that of an init, can be seen by anybody later.
+    let survives = match mechanism {
+        Mechanism::Cgroup | Mechanism::PidNamespace => true,
+        Mechanism::Subreaper => false,
+    };
     MechanismReport {
         mechanism,
         available: failure.is_none(),
-        proof_survives_runner: failure.is_none() && mechanism == Mechanism::Cgroup,
+        proof_survives_runner: failure.is_none() && survives,
         failed_at: failure.map(|failure| failure.step.to_owned()),
         errno: failure.and_then(|failure| failure.errno).map(Errno::name),
     }

@@ -1,7 +1,9 @@
 //! Measuring what can be said about a process group alone.
 
 use placement_identity::{GroupPresence, observe_group};
-use placement_process::{Containment, GroupSignalError, Signal, Tree, TreeState, spawn_probe};
+use placement_process::{
+    Birthplace, Containment, GroupSignalError, Signal, Tree, TreeState, spawn_probe,
+};
 
 use crate::containment::{wait_for_escape, wait_for_exit, within};
 use crate::failure::Failure;
@@ -9,9 +11,9 @@ use crate::failure::Failure;
 /// A group that was signalled must be proven absent after its leader was reaped; `/proc` mounted with
 /// `hidepid` makes that impossible.
 pub(crate) fn measure() -> Result<(), Failure> {
-    let probe = spawn_probe(None).map_err(Failure::spawn)?;
+    let probe = spawn_probe(Birthplace::Here).map_err(Failure::spawn)?;
     let escaped = wait_for_escape(&probe);
-    let (leader, lifeline) = probe.into_parts();
+    let (leader, lifeline, _) = probe.into_parts();
     let ended = wait_for_exit(&leader);
     let mut tree = Tree::new(Containment::Group, leader);
     let measured = escaped.and(ended).and_then(|()| signal_and_prove(&mut tree));

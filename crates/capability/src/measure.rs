@@ -14,12 +14,15 @@ use crate::group;
 pub fn measure() -> CapabilityReport {
     let subreaper = become_subreaper()
         .map_err(|error| Failure { step: "becoming a subreaper", errno: Some(error.errno) });
-    let cgroup = subreaper.and_then(|()| {
-        let site = CgroupSite::find().map_err(|error| Failure::site(&error))?;
-        containment::measure_cgroup(&site)
+    let site = CgroupSite::find().map_err(|error| Failure::site(&error));
+    let cgroup = subreaper.and_then(|()| match &site {
+        Ok(site) => containment::measure_cgroup(site),
+        Err(failure) => Err(*failure),
     });
     let sweep = subreaper.and_then(|()| containment::measure_subreaper());
+    let namespace = subreaper.and_then(|()| containment::measure_pid_namespace());
     let group = subreaper.and_then(|()| group::measure());
+    // A PID namespace changes what the program sees, and so is never chosen unasked.
     let mechanism = match (cgroup, sweep) {
         (Ok(()), _) => Some(Mechanism::Cgroup),
         (Err(_), Ok(())) => Some(Mechanism::Subreaper),
@@ -30,10 +33,15 @@ pub fn measure() -> CapabilityReport {
         mechanism,
         // Each probe above was seen to end by its pidfd while its descendant lived.
         exit_observation: ExitObservation::Independent,
+        controllers: match (&site, cgroup) {
+            // What could not be read is not there to be used.
+            (Ok(site), Ok(())) => site.controllers().unwrap_or_default(),
+            (Ok(_) | Err(_), _) => Vec::new(),
+        },
         mechanisms: vec![
             report(Mechanism::Cgroup, cgroup),
             report(Mechanism::Subreaper, sweep),
-            report(Mechanism::PidNamespace, Err(Failure::at("not built yet"))),
+            report(Mechanism::PidNamespace, namespace),
         ],
     }
 }
@@ -72,8 +80,9 @@ mod tests {
     }
 
     #[test]
-    fn only_the_proof_of_a_cgroup_survives_the_runner() {
+    fn only_the_proof_of_a_subreaper_dies_with_the_runner() {
         assert!(report(Mechanism::Cgroup, Ok(())).proof_survives_runner);
+        assert!(report(Mechanism::PidNamespace, Ok(())).proof_survives_runner);
         assert!(!report(Mechanism::Subreaper, Ok(())).proof_survives_runner);
     }
 }

@@ -58,11 +58,18 @@ fn a_cgroup_is_chosen_where_one_can_be_made_and_else_says_why_not() {
 }
 
 #[test]
-fn a_pid_namespace_is_reported_as_not_built() {
-    in_own_process("a_pid_namespace_is_reported_as_not_built", || {
-        let namespace = of(&measure(), Mechanism::PidNamespace);
-        assert!(!namespace.available);
-        assert_eq!(namespace.failed_at.as_deref(), Some("not built yet"));
+fn a_pid_namespace_is_measured_and_else_names_step_and_error() {
+    in_own_process("a_pid_namespace_is_measured_and_else_names_step_and_error", || {
+        let report = measure();
+        let namespace = of(&report, Mechanism::PidNamespace);
+        if namespace.available {
+            assert!(namespace.proof_survives_runner);
+        } else {
+            println!("no PID namespace here: {namespace:?}");
+            assert!(namespace.failed_at.is_some());
+            assert!(namespace.errno.is_some());
+        }
+        assert_ne!(report.mechanism, Some(Mechanism::PidNamespace), "never chosen unasked");
     });
 }
 

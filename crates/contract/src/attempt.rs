@@ -7,7 +7,7 @@ use crate::id::{ActionId, AttemptId, Generation, Id, OwnerId, RunnerId, SessionR
 use crate::limits::LOGIN_LINE_BYTES_MAX;
 use crate::state::{
     CleanupScope, CleanupState, ExecutionState, Exit, ExitObservation, ExitSource, Mechanism,
-    labels,
+    Outcome, labels,
 };
 use serde::{Deserialize, Serialize};
 
@@ -73,9 +73,29 @@ pub struct Attempt {
     /// When a repeated observation was last made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_observed_at: Option<Timestamp>,
+    /// Whether its evidence and directories were removed since, and only a receipt is left.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pruned: bool,
     /// What its preparation advises; never recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<Notice>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+/// The receipt that is left of an attempt whose evidence and directories were removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pruned {
+    /// The attempt as it was last recorded.
+    pub attempt: Attempt,
+    /// How it ended, as its evidence told it.
+    pub outcome: Outcome,
+    /// When it was removed.
+    pub pruned_at: Timestamp,
 }
 
 /// Advice that comes with a prepared launch and refuses nothing.

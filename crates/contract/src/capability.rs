@@ -1,6 +1,6 @@
 //! What a machine can clean, as it was measured.
 
-use crate::state::{CleanupScope, ExitObservation, Mechanism};
+use crate::state::{CleanupScope, Controller, ExitObservation, Mechanism};
 use serde::{Deserialize, Serialize};
 
 /// What was measured of one mechanism.
@@ -32,6 +32,9 @@ pub struct CapabilityReport {
     pub mechanism: Option<Mechanism>,
     /// How an exit is learnt.
     pub exit_observation: ExitObservation,
+    /// The controllers that a leaf would have, so that limits can be set by them.
+    #[serde(default)]
+    pub controllers: Vec<Controller>,
     /// Each mechanism, in the order in which one is chosen.
     pub mechanisms: Vec<MechanismReport>,
 }

@@ -80,6 +80,8 @@ labels! {
         SignalGroup = "signal.group",
         /// The exit of the direct process was observed.
         ChildExited = "child.exited",
+        /// The kernel killed processes of the tree because the memory that the launch allows was used up.
+        ChildOomKilled = "child.oom_killed",
         /// The drain after the exit ran out of time; a stream is truncated.
         OutputDrainElapsed = "output.drain_elapsed",
         /// Bytes held in memory found no recipient in time.
@@ -106,6 +108,8 @@ labels! {
         ReconcileUnobserved = "reconcile.unobserved",
         /// A reconcile found no identity and no runner.
         ReconcileUnidentified = "reconcile.unidentified",
+        /// An operator settled what could not be proven, and says why.
+        OperatorResolved = "operator.resolved",
         /// The required scope is gone and the home was removed.
         CleanupComplete = "cleanup.complete",
         /// The required scope is not proven gone; nothing was removed.

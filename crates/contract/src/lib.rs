@@ -35,7 +35,7 @@ pub mod request;
 pub mod secret;
 pub mod state;
 
-pub use attempt::{Attempt, Liveness, Notice, NoticeCode, Status};
+pub use attempt::{Attempt, Liveness, Notice, NoticeCode, Pruned, Status};
 pub use canonical::Digest;
 pub use capability::{CapabilityReport, MechanismReport};
 pub use clock::{Clock, Timestamp};
@@ -48,11 +48,12 @@ pub use id::{
     ProviderRef, RecipientId, ResourceName, RootRef, RunnerId, SessionRef, ToolName,
 };
 pub use request::{
-    Access, EnvironmentName, Launch, LaunchRequest, Leftovers, OnHostLoss, Purpose, ResourceGrant,
-    ResourceLimits, SessionEnd, StdinMode, Subpath, Supervision, Timeouts,
+    Access, EnvironmentName, ExecutableKind, Launch, LaunchRequest, Leftovers, Limits, OnHostLoss,
+    PlannedExecutable, Purpose, ResourceGrant, SessionEnd, StdinMode, Subpath, Supervision,
+    Timeouts,
 };
 pub use secret::Secret;
 pub use state::{
-    AttemptState, CleanupScope, CleanupState, ExecutionState, Exit, ExitObservation, ExitSource,
-    Mechanism, StreamName,
+    AttemptState, CleanupScope, CleanupState, Controller, ExecutionState, Exit, ExitObservation,
+    ExitSource, Mechanism, Outcome, StreamName,
 };

@@ -109,6 +109,8 @@ pub const CPU_MILLIS_MIN: u64 = 10;
 pub const CPU_MILLIS_MAX: u64 = 8_192_000;
 /// Largest encoded launch request, in bytes: the sum of its parts with room for JSON escapes.
 pub const REQUEST_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Longest reason of an operator, in bytes: it fits an evidence detail beside the operator's id.
+pub const REASON_BYTES_MAX: usize = 1_024;
 /// Longest evidence detail, in bytes; longer text is cut at a character boundary.
 pub const DETAIL_BYTES_MAX: usize = 2_048;
 /// Longest error message, in bytes.
@@ -152,6 +154,7 @@ pub const RETAIN_MS_DEFAULT: u64 = 30_000;
 /// Longest run time that a launch may set as its deadline, in milliseconds: 30 days.
 pub const DEADLINE_MS_MAX: u64 = 30 * 24 * 3_600 * 1_000;
 
+const _: () = assert!(REASON_BYTES_MAX + ID_BYTES_MAX + 16 <= DETAIL_BYTES_MAX);
 const _: () = assert!(RETAIN_MS_DEFAULT > DRAIN_MS_DEFAULT);
 const _: () = assert!(MEMORY_SPOOL_BYTES_MAX >= (CHUNK_BYTES_MAX * OUTSTANDING_CHUNKS_MAX) as u64);
 const _: () = assert!(DRAIN_MS_DEFAULT > DRAIN_IDLE_MS);

@@ -76,6 +76,15 @@ labels! {
         /// A PID namespace whose init dies with the runner.
         PidNamespace = "pid_namespace",
     }
+    /// What a control group is limited by.
+    Controller {
+        /// Memory, in bytes.
+        Memory = "memory",
+        /// Processes and threads.
+        Pids = "pids",
+        /// Processor time.
+        Cpu = "cpu",
+    }
     /// How the exit of the child is learnt.
     ExitObservation {
         /// From the process itself, whoever holds the pipes.
@@ -93,6 +102,21 @@ labels! {
         Terminal = "terminal",
         /// An operator settled the attempt.
         Operator = "operator",
+    }
+    /// How an attempt ended, as far as an exit code tells it.
+    Outcome {
+        /// The child ended, and how was observed.
+        Exited = "exited",
+        /// The child ended because its run time was over.
+        DeadlineElapsed = "deadline_elapsed",
+        /// No child came to be.
+        NotStarted = "not_started",
+        /// No child came to be: there is no such program.
+        ExecutableNotFound = "executable_not_found",
+        /// No child came to be: the program cannot be executed, or is not the planned one.
+        ExecutableRefused = "executable_refused",
+        /// How the child ended was not observed.
+        Unknown = "unknown",
     }
     /// An output stream of the child.
     StreamName {

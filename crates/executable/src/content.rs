@@ -50,6 +50,19 @@ impl Content {
         (Digest::from_sha256(self.hasher.finalize().into()), self.head)
     }
 
+    /// Reads the first bytes alone, where the digest is known already.
+    pub(crate) fn read_head(
+        &mut self,
+        read: impl Fn(&mut [u8], u64) -> io::Result<usize>,
+        buffer: &mut [u8],
+    ) -> Result<(), MeasureError> {
+        let whole = self.size;
+        self.size = whole.min(SCRIPT_HEAD_BYTES as u64);
+        let outcome = self.advance(read, buffer, SCRIPT_HEAD_BYTES);
+        self.size = whole;
+        outcome.map(|_| ())
+    }
+
     fn take(&mut self, bytes: &[u8]) {
         let missing = SCRIPT_HEAD_BYTES.saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(missing)]);

@@ -13,5 +13,11 @@ pub(crate) const SCRIPT_HEAD_BYTES: usize = 256;
 /// Bytes read at once, so that measuring does not grow a small process.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
 
+/// Files whose digests are kept: more programs than one host launches in turns, in some 32 KiB.
+pub(crate) const KNOWN_SLOTS: u32 = 256;
+/// How long a file must have been left alone before its digest is kept, in milliseconds: far more
+/// than one tick of any file system's clock.
+pub(crate) const QUIET_MS: i64 = 2_000;
+
 const _: () = assert!(READ_BYTES <= STEP_BYTES_MAX);
 const _: () = assert!(SCRIPT_HEAD_BYTES <= READ_BYTES);

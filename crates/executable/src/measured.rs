@@ -49,6 +49,7 @@ pub struct Measured {
     pub(crate) program: Held,
     pub(crate) interpreter: Option<Held>,
     pub(crate) measurement: ExecutableMeasurement,
+    pub(crate) was_known: bool,
 }
 
 /// One file, held open, with the facts that were true before and after it was hashed.
@@ -64,6 +65,11 @@ impl Measured {
     /// Returns what was measured.
     pub const fn measurement(&self) -> &ExecutableMeasurement {
         &self.measurement
+    }
+
+    /// Says whether the program's digest was known by its facts, and the program not hashed now.
+    pub const fn digest_was_known(&self) -> bool {
+        self.was_known
     }
 
     /// Returns the facts of the program.

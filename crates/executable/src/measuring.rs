@@ -3,6 +3,7 @@
 use crate::content::Content;
 use crate::facts::{Changed, Which};
 use crate::kind::{InterpreterLine, Kind, LineError, interpreter_line};
+use crate::known::KnownDigests;
 use crate::limits::{EXECUTABLE_BYTES_MAX, READ_BYTES, STEP_BYTES_MAX};
 use crate::measured::{ExecutableMeasurement, Held, Interpreter, MEASUREMENT_REVISION, Measured};
 use crate::open::{OpenError, open_program};
@@ -15,6 +16,7 @@ use std::os::unix::fs::FileExt;
 #[derive(Debug)]
 pub struct Measuring {
     stage: Stage,
+    known: Option<KnownDigests>,
     buffer: Vec<u8>,
 }
 
@@ -86,6 +88,18 @@ pub enum MeasureError {
 struct Hashing {
     held: Held,
     content: Content,
+    digest: Known,
+}
+
+/// What is known of a digest before its file is read.
+#[derive(Debug)]
+enum Known {
+    /// It was measured before.
+    Digest(Digest),
+    /// Nothing, and it is kept once it is measured.
+    ToKeep,
+    /// Nothing, and it is not kept.
+    Nothing,
 }
 
 /// One file that was hashed whole.
@@ -93,6 +107,7 @@ struct Hashing {
 struct Hashed {
     held: Held,
     digest: Digest,
+    was_known: bool,
     head: Vec<u8>,
 }
 
@@ -102,12 +117,24 @@ impl Measuring {
     /// # Errors
     /// As [`MeasureError`]: a relative path, a file that cannot be opened, one out of bounds.
     pub fn open(path: &Utf8Path) -> Result<Self, MeasureError> {
+        Self::open_knowing(path, None)
+    }
+
+    /// Starts as [`Measuring::open`] does, and does not hash what is known already.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_knowing(
+        path: &Utf8Path,
+        known: Option<KnownDigests>,
+    ) -> Result<Self, MeasureError> {
         if !path.is_absolute() {
             return Err(MeasureError::NotAbsolute);
         }
         let (file, facts) = open_program(path).map_err(MeasureError::Program)?;
         let held = Held { which: Which::Program, path: path.to_owned(), file, facts };
-        Ok(Self { stage: Stage::Program(Hashing::start(held)?), buffer: vec![0; READ_BYTES] })
+        let stage = Stage::Program(Hashing::start(held, known.as_ref())?);
+        Ok(Self { stage, known, buffer: vec![0; READ_BYTES] })
     }
 
     /// Hashes at most so many bytes, and never more than [`STEP_BYTES_MAX`].
@@ -128,12 +155,12 @@ impl Measuring {
                     self.stage = Stage::Program(hashing);
                     return Ok(Progress::More);
                 }
-                let program = hashing.finish()?;
+                let program = hashing.finish(self.known.as_ref())?;
                 if Kind::of(&program.head) != Kind::Script {
                     return Ok(Progress::Done(Box::new(measured(program, None))));
                 }
                 let line = interpreter_line(&program.head)?;
-                let hashing = open_interpreter(&line)?;
+                let hashing = open_interpreter(&line, self.known.as_ref())?;
                 self.stage = Stage::Interpreter { script: program, line, hashing };
                 Ok(Progress::More)
             }
@@ -142,7 +169,8 @@ impl Measuring {
                     self.stage = Stage::Interpreter { script, line, hashing };
                     return Ok(Progress::More);
                 }
-                let measured = measured(script, Some((line, hashing.finish()?)));
+                let interpreter = hashing.finish(self.known.as_ref())?;
+                let measured = measured(script, Some((line, interpreter)));
                 Ok(Progress::Done(Box::new(measured)))
             }
             Stage::Ended => panic!("a measurement that ended is not stepped again"),
@@ -150,7 +178,10 @@ impl Measuring {
     }
 }
 
-fn open_interpreter(line: &InterpreterLine) -> Result<Hashing, MeasureError> {
+fn open_interpreter(
+    line: &InterpreterLine,
+    known: Option<&KnownDigests>,
+) -> Result<Hashing, MeasureError> {
     let (file, facts) = open_program(&line.path).map_err(|error| match error {
         OpenError::Missing => MeasureError::InterpreterMissing,
         OpenError::NotRegular(_)
@@ -158,7 +189,8 @@ fn open_interpreter(line: &InterpreterLine) -> Result<Hashing, MeasureError> {
         | OpenError::NotReadable
         | OpenError::Io { .. } => MeasureError::Interpreter(error),
     })?;
-    Hashing::start(Held { which: Which::Interpreter, path: line.path.clone(), file, facts })
+    let held = Held { which: Which::Interpreter, path: line.path.clone(), file, facts };
+    Hashing::start(held, known)
 }
 
 fn measured(program: Hashed, interpreter: Option<(InterpreterLine, Hashed)>) -> Measured {
@@ -176,7 +208,7 @@ fn measured(program: Hashed, interpreter: Option<(InterpreterLine, Hashed)>) -> 
         size: program.held.facts.size,
         digest: program.digest,
     };
-    Measured { program: program.held, interpreter, measurement }
+    Measured { program: program.held, interpreter, measurement, was_known: program.was_known }
 }
 
 impl From<LineError> for MeasureError {
@@ -189,12 +221,21 @@ impl From<LineError> for MeasureError {
 }
 
 impl Hashing {
-    fn start(held: Held) -> Result<Self, MeasureError> {
+    fn start(held: Held, known: Option<&KnownDigests>) -> Result<Self, MeasureError> {
         if held.facts.size > EXECUTABLE_BYTES_MAX {
             return Err(MeasureError::TooLarge { which: held.which });
         }
         let content = Content::new(held.which, held.facts.size);
-        Ok(Self { held, content })
+        let (file, facts) = (&held.file, &held.facts);
+        let digest = match known {
+            None => Known::Nothing,
+            Some(known) => match known.find(file, facts) {
+                Some(digest) => Known::Digest(digest),
+                None if known.may_keep(file, facts) => Known::ToKeep,
+                None => Known::Nothing,
+            },
+        };
+        Ok(Self { held, content, digest })
     }
 
     /// Hashes some more; says whether that was all.
@@ -202,13 +243,25 @@ impl Hashing {
     /// The descriptor's own offset is not moved, since whoever executes the file shares it.
     fn advance(&mut self, buffer: &mut [u8], bytes: usize) -> Result<bool, MeasureError> {
         let file = &self.held.file;
-        self.content.advance(|part, offset| file.read_at(part, offset), buffer, bytes)
+        let read = |part: &mut [u8], offset| file.read_at(part, offset);
+        match self.digest {
+            Known::Digest(_) => self.content.read_head(read, buffer).map(|()| true),
+            Known::ToKeep | Known::Nothing => self.content.advance(read, buffer, bytes),
+        }
     }
 
     /// Closes the race with a writer: the facts before the first and after the last byte agree.
-    fn finish(self) -> Result<Hashed, MeasureError> {
+    fn finish(self, known: Option<&KnownDigests>) -> Result<Hashed, MeasureError> {
         self.held.seen_again()?;
-        let (digest, head) = self.content.finish();
-        Ok(Hashed { held: self.held, digest, head })
+        let (measured, head) = self.content.finish();
+        let (digest, was_known) = match (self.digest, known) {
+            (Known::Digest(digest), _) => (digest, true),
+            (Known::ToKeep, Some(known)) => {
+                known.keep(&self.held.facts, &measured);
+                (measured, false)
+            }
+            (Known::ToKeep | Known::Nothing, _) => (measured, false),
+        };
+        Ok(Hashed { held: self.held, digest, was_known, head })
     }
 }

@@ -10,7 +10,8 @@
 //!   it the transcript.
 //!
 //! It never removes a home or a temporary directory without a
-//! [`ScopeGone`](placement_transitions::ScopeGone), never puts a caller's identifier into a path,
+//! [`ScopeGone`](placement_transitions::ScopeGone), or an attempt's directory without a
+//! [`Settled`](placement_transitions::Settled), never puts a caller's identifier into a path,
 //! and never reads the environment: the base of temporary directories is handed in.
 //!
 //! Limitations: Linux only. A child of the same user can reach its own attempt directory and spoil
@@ -60,5 +61,5 @@ pub use log::{
     AcknowledgeError, Acknowledger, AppendError, CreateLogError, Gap, LogItem, LogLimits,
     LogReader, LogWriter, ReadLogError, Record, RecordKind, StreamEnd, Waited,
 };
-pub use root::{CreateAttemptError, OpenAttemptError, Root, RootError};
+pub use root::{CreateAttemptError, OpenAttemptError, RemoveAttemptError, Root, RootError};
 pub use temporary::{TemporaryDir, TemporaryDirError};

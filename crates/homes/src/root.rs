@@ -1,19 +1,23 @@
 //! The private root of a host.
 
+use std::fs::File;
 use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_paths::{
-    CreateError, Dir, FsKind, IoFailure, OpenError, PrivateDir, PrivateError, RelativePath,
-    ResolveError, fs_kind,
+    Access, CreateError, Dir, FsKind, IoFailure, OpenError, PrivateDir, PrivateError, RelativePath,
+    RemoveError, Removed, ResolveError, fs_kind,
 };
+use placement_transitions::Settled;
 
 use crate::attempt::{AttemptDir, HOME};
 use crate::key::HomeKey;
 
 const ROLE: &str = "root";
 const ATTEMPTS: &str = "attempts";
+const DIGESTS: &str = "digests";
 const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 /// The one private directory below which a host keeps its store and its attempts.
 ///
@@ -77,6 +81,17 @@ pub enum CreateAttemptError {
 #[derive(Debug, thiserror::Error)]
 #[error("the attempt directory could not be opened")]
 pub struct OpenAttemptError(#[source] pub OpenError);
+
+/// Why an attempt's directory was not removed, or not whole.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveAttemptError {
+    /// The directory of all attempts could not be opened.
+    #[error("the directory of attempts could not be opened")]
+    Attempts(#[source] OpenError),
+    /// Part of it is left; removing it again goes on.
+    #[error(transparent)]
+    Remove(RemoveError),
+}
 
 impl Root {
     /// Opens the root, creating it with mode 0700 on first use.
@@ -152,6 +167,44 @@ impl Root {
             Ok(directory) => Ok(Some(AttemptDir::of(directory, key.clone()))),
             Err(OpenError::Missing { .. }) => Ok(None),
             Err(error) => Err(OpenAttemptError(error)),
+        }
+    }
+
+    /// Removes an attempt's whole directory: its log, its records and a home that was kept.
+    ///
+    /// The proof says that only a receipt of it is needed any more. Never touches a session's home,
+    /// which lies elsewhere.
+    ///
+    /// # Errors
+    /// Part of it may be left; removing it again goes on.
+    pub fn remove_attempt(
+        &self,
+        key: &HomeKey,
+        _proof: &Settled,
+    ) -> Result<Removed, RemoveAttemptError> {
+        match self.directory.open_dir(&name(ATTEMPTS)) {
+            Ok(attempts) => attempts.remove_tree(key.as_str()).map_err(RemoveAttemptError::Remove),
+            Err(OpenError::Missing { .. }) => Ok(Removed::AlreadyGone),
+            Err(error) => Err(RemoveAttemptError::Attempts(error)),
+        }
+    }
+
+    /// Opens the file in which digests of programs are kept, making it (0600) where it is missing.
+    ///
+    /// `None` wherever it cannot be had: what is kept there only saves work.
+    pub fn digests(&self) -> Option<File> {
+        let open = || self.directory.open_file(&name(DIGESTS), Access::ReadWrite);
+        match open() {
+            Ok(file) => Some(file),
+            Err(OpenError::Missing { .. }) => {
+                match self.directory.create_file(DIGESTS, FILE_MODE) {
+                    Ok(file) => Some(file),
+                    // Another process made it after the look above.
+                    Err(CreateError::AlreadyExists { .. }) => open().ok(),
+                    Err(_) => None,
+                }
+            }
+            Err(_) => None,
         }
     }
 }

@@ -61,7 +61,7 @@ pub use marker::{Marker, MarkerDoubt, MarkerScan, scan_marker, variable_of};
 pub use observer::{Observer, Place, place};
 pub use pid::{Pid, PidError};
 pub use presence::{AbsenceProof, Presence, SignalError, UnknownWhy, Verified};
-pub use process::{IdentityError, ProcessIdentity};
+pub use process::{IdentityError, ProcessIdentity, number_of_pidfd};
 pub use procfs_view::{ProcView, ProcessList, list_processes, proc_view};
 pub use signal::Signal;
 pub use stat::{ProcessState, Stat, StatError, read_stat};

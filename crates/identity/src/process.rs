@@ -219,6 +219,15 @@ fn holder(pidfd: BorrowedFd<'_>) -> Holder {
     }
 }
 
+/// Returns the number that the process behind a pidfd has here, running or not yet reaped; `None`
+/// after the reaping, and where `/proc` does not tell.
+pub fn number_of_pidfd(pidfd: BorrowedFd<'_>) -> Option<Pid> {
+    match holder(pidfd) {
+        Holder::Process(number) => Some(number),
+        Holder::Reaped | Holder::Unknown => None,
+    }
+}
+
 /// Asks whether the last thread of the process has ended: its pidfd is then readable.
 fn ended(pidfd: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(pidfd, PollFlags::IN)];

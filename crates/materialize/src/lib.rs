@@ -33,6 +33,7 @@
 //!     temporary_base: None,
 //!     search_path: "/usr/bin:/bin".to_owned(),
 //!     values: Values::default(),
+//!     known_digests: None,
 //! });
 //! let ready = loop {
 //!     match materialization.step(&attempt)? {

@@ -5,8 +5,8 @@ use crate::failed::Failed;
 use crate::places::{Home, make_home, make_temporary};
 use crate::{program, workdir};
 use camino::Utf8PathBuf;
-use placement_contract::{EvidenceKind, LaunchRequest};
-use placement_executable::{Measured, Measuring, STEP_BYTES_MAX, search};
+use placement_contract::{EvidenceKind, LaunchRequest, PlannedExecutable};
+use placement_executable::{KnownDigests, Measured, Measuring, STEP_BYTES_MAX, search};
 use placement_homes::{AttemptDir, TemporaryDir};
 use placement_paths::Dir;
 use placement_resources::ResolvedGrant;
@@ -24,6 +24,8 @@ pub struct Inputs {
     pub search_path: String,
     /// Environment values from the host.
     pub values: Values,
+    /// Digests of programs that were measured before.
+    pub known_digests: Option<KnownDigests>,
 }
 
 /// An intent that is being made real.
@@ -130,7 +132,9 @@ impl Materialization {
                 let measuring = Box::new(find(inputs)?);
                 (Stage::Measuring { places, measuring }, None)
             }
-            Stage::Measuring { places, measuring } => measure(places, measuring)?,
+            Stage::Measuring { places, measuring } => {
+                measure(places, measuring, inputs.request.executable.as_ref())?
+            }
             Stage::Measured { places, program } => {
                 return Ok(Progress::Done(Box::new(ready(places, *program, &inputs.request))));
             }
@@ -144,18 +148,23 @@ impl Materialization {
 fn find(inputs: &Inputs) -> Result<Measuring, Failed> {
     let name = inputs.request.launch.executable.as_str();
     let path = search(name, &inputs.search_path).map_err(program::not_found)?;
-    Measuring::open(&path).map_err(|error| program::not_measured(&error))
+    let known = inputs.known_digests.clone();
+    Measuring::open_knowing(&path, known).map_err(|error| program::not_measured(&error))
 }
 
 fn measure(
     places: Places,
     mut measuring: Box<Measuring>,
+    planned: Option<&PlannedExecutable>,
 ) -> Result<(Stage, Option<(EvidenceKind, String)>), Failed> {
     use placement_executable::Progress;
     match measuring.step(STEP_BYTES_MAX).map_err(|error| program::not_measured(&error))? {
         Progress::More => Ok((Stage::Measuring { places, measuring }, None)),
         Progress::Done(program) => {
-            let detail = program::describe(program.measurement());
+            if let Some(planned) = planned {
+                program::check_planned(planned, program.measurement())?;
+            }
+            let detail = program::describe(&program);
             let evidence = (EvidenceKind::ExecutableMeasured, detail);
             Ok((Stage::Measured { places, program }, Some(evidence)))
         }

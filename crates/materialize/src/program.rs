@@ -1,16 +1,37 @@
 //! Finding and measuring the program.
 
 use crate::failed::Failed;
-use placement_contract::{Code, EvidenceKind};
-use placement_executable::{ExecutableMeasurement, MeasureError, OpenError, SearchError};
+use placement_contract::{Code, EvidenceKind, PlannedExecutable};
+use placement_executable::{ExecutableMeasurement, MeasureError, Measured, OpenError, SearchError};
 
 /// Says what was measured: kind, digest and size, and the interpreter's digest.
-pub(crate) fn describe(measurement: &ExecutableMeasurement) -> String {
-    let ExecutableMeasurement { kind, digest, size, interpreter, .. } = measurement;
+pub(crate) fn describe(measured: &Measured) -> String {
+    let ExecutableMeasurement { kind, digest, size, interpreter, .. } = measured.measurement();
+    let known = if measured.digest_was_known() { ", known by its facts" } else { "" };
     match interpreter {
-        None => format!("{kind} {digest} {size} bytes"),
-        Some(it) => format!("{kind} {digest} {size} bytes, interpreter {}", it.digest),
+        None => format!("{kind} {digest} {size} bytes{known}"),
+        Some(it) => format!("{kind} {digest} {size} bytes{known}, interpreter {}", it.digest),
     }
+}
+
+/// Compares what was measured with what was planned.
+pub(crate) fn check_planned(
+    planned: &PlannedExecutable,
+    seen: &ExecutableMeasurement,
+) -> Result<(), Failed> {
+    let changed =
+        |detail| Err(Failed::new(EvidenceKind::ExecutableChanged, Code::ExecutableRefused, detail));
+    if planned.revision.as_str() != seen.revision {
+        return changed(format!("planned as {}, measured as {}", planned.revision, seen.revision));
+    }
+    let is_planned = planned.kind.label() == seen.kind.label() && planned.digest == seen.digest;
+    if !is_planned {
+        return changed(format!(
+            "planned {} {}, found {} {}",
+            planned.kind, planned.digest, seen.kind, seen.digest
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn not_found(error: SearchError) -> Failed {

@@ -89,6 +89,7 @@ impl World {
             temporary_base: Some(self.scratch.join("base")),
             search_path: self.search_path.clone(),
             values: std::mem::take(&mut self.values),
+            known_digests: None,
         })
     }
 
@@ -301,6 +302,7 @@ fn without_a_base_the_temporary_directory_lies_in_the_attempt() {
         temporary_base: None,
         search_path: world.search_path.clone(),
         values: std::mem::take(&mut world.values),
+        known_digests: None,
     });
     let (ready, _) = run(materialization, &world.attempt).unwrap();
     assert!(ready.tmp.path().starts_with(world.attempt.dir().path().unwrap()));
@@ -419,4 +421,50 @@ fn the_directory_outside_stays_untouched() {
 
 fn listing(directory: &Utf8Path) -> Vec<Utf8PathBuf> {
     directory.read_dir_utf8().unwrap().map(|entry| entry.unwrap().into_path()).collect()
+}
+
+fn planned(world: &World) -> Value {
+    let content = fs::read(world.scratch.join("bin/tool")).unwrap();
+    json!({
+        "revision": "bee.executable-measurement@1", "kind": "elf",
+        "digest": placement_contract::Digest::of_bytes(&content),
+    })
+}
+
+#[test]
+fn the_planned_program_is_measured_and_taken() {
+    let mut world = world();
+    world.request["executable"] = planned(&world);
+    let (ready, recorded) = world.run().unwrap();
+    assert_eq!(ready.program.path(), world.scratch.join("bin/tool"));
+    assert!(recorded.iter().any(|(kind, _)| *kind == EvidenceKind::ExecutableMeasured));
+}
+
+#[test]
+fn a_program_that_is_not_the_planned_one_is_changed() {
+    for (name, value) in [
+        ("digest", json!("e".repeat(64))),
+        ("kind", json!("script")),
+        ("revision", json!("bee.executable-measurement@9")),
+    ] {
+        let mut world = world();
+        world.request["executable"] = planned(&world);
+        world.request["executable"][name] = value;
+        let failed = world.failed();
+        assert_eq!(failed.kind, EvidenceKind::ExecutableChanged, "{name}");
+        assert_eq!(failed.code, Code::ExecutableRefused, "{name}");
+        assert!(failed.detail.starts_with("planned "), "{failed:?}");
+    }
+}
+
+#[test]
+fn a_program_that_is_written_after_the_plan_is_changed() {
+    let mut world = world();
+    world.request["executable"] = planned(&world);
+    let materialization = world.materialization(|scratch| {
+        program(&scratch.join("bin/tool"), b"#!/bin/sh\nexit 0\n");
+    });
+    let failed = run(materialization, &world.attempt).unwrap_err();
+    assert_eq!(failed.kind, EvidenceKind::ExecutableChanged);
+    assert!(failed.detail.contains("found script "), "{failed:?}");
 }

@@ -81,6 +81,14 @@ impl AttemptHandle {
         self.inner.had_ended
     }
 
+    /// Says whether only the attempt's receipt is left: it was pruned, and its output is gone.
+    ///
+    /// # Errors
+    /// STORAGE for a damaged row.
+    pub fn is_pruned(&self) -> Result<bool, Error> {
+        Ok(self.attempt()?.pruned)
+    }
+
     /// Returns what is recorded of the attempt now.
     ///
     /// # Errors

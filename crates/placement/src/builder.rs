@@ -21,6 +21,7 @@ const TEMPORARY_BASE: &str = "/tmp";
 pub struct Builder {
     root: Option<Utf8PathBuf>,
     owner: Option<String>,
+    operators: Vec<String>,
     search_path: Option<String>,
     environment: Vec<(String, String)>,
     temporary_base: Utf8PathBuf,
@@ -33,6 +34,7 @@ impl Builder {
         Self {
             root: None,
             owner: None,
+            operators: Vec::new(),
             search_path: None,
             environment: Vec::new(),
             temporary_base: Utf8PathBuf::from(TEMPORARY_BASE),
@@ -51,6 +53,13 @@ impl Builder {
     /// Names the owner of the attempts; `local:` and the user id otherwise.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = Some(owner.into());
+        self
+    }
+
+    /// Names somebody who may settle uncertain attempts by a word; only the user who owns the root may
+    /// where nobody is named.
+    pub fn operator(mut self, operator: impl Into<String>) -> Self {
+        self.operators.push(operator.into());
         self
     }
 
@@ -103,11 +112,13 @@ impl Builder {
     pub fn open(self) -> Result<Placement, Error> {
         refuse_in_runner()?;
         let owner = match &self.owner {
-            Some(owner) => OwnerId::parse(owner)
-                .map_err(|rule| Refusal::new(Code::Invalid, format!("the owner {rule}")))?,
+            Some(owner) => named("owner", owner)?,
             None => local_owner(),
         };
-        let mut snapshot = Snapshot::embedded().with_environment(self.environment);
+        let operators = self.operators.iter().map(|operator| named("operator", operator));
+        let operators: Vec<OwnerId> = operators.collect::<Result<_, _>>()?;
+        let mut snapshot =
+            Snapshot::embedded().with_environment(self.environment).with_operators(operators);
         if let Some(path) = self.search_path {
             snapshot = snapshot.with_search_path(path);
         }
@@ -121,6 +132,10 @@ impl Builder {
         };
         Ok(Placement::new(Service::open(config)?, self.clock))
     }
+}
+
+fn named(role: &str, text: &str) -> Result<OwnerId, Refusal> {
+    OwnerId::parse(text).map_err(|rule| Refusal::new(Code::Invalid, format!("the {role} {rule}")))
 }
 
 fn absolute_root(root: Option<Utf8PathBuf>) -> Result<Utf8PathBuf, Refusal> {

@@ -4,33 +4,35 @@ use crate::error::Error;
 use crate::host::Placement;
 use placement_contract::{
     Attempt, CleanupScope, CleanupState, Code, Evidence, EvidenceKind, ExecutionState, Exit,
-    ExitSource, Refusal,
+    Outcome, Refusal,
 };
+use placement_service::outcome;
 use std::fmt;
-
-/// Details of `executable.refused` that say that there is no program.
-const NOT_FOUND_PHRASES: [&str; 2] =
-    ["the program was not found", "the program cannot be measured: there is no such file"];
-/// Error numbers of an exec that found no program.
-const NOT_FOUND_ERRNOS: [&str; 2] = ["ENOENT", "ENOTDIR"];
 
 /// How an attempt ended, and what is proven of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     attempt: Attempt,
     evidence: Vec<Evidence>,
+    outcome: Outcome,
     kept: Option<Refusal>,
 }
 
 impl End {
-    /// Reads the evidence to an ended attempt.
+    /// Reads the evidence to an ended attempt; of a pruned one, its receipt.
     pub(crate) fn read(
         host: &Placement,
         attempt: Attempt,
         kept: Option<Refusal>,
     ) -> Result<Self, Error> {
+        if attempt.pruned
+            && let Some(pruned) = host.service().pruned(&attempt.attempt_id)?
+        {
+            return Ok(Self { attempt, evidence: Vec::new(), outcome: pruned.outcome, kept });
+        }
         let evidence = host.evidence(&attempt.attempt_id, 0, None)?;
-        Ok(Self { attempt, evidence, kept })
+        let outcome = outcome(&attempt, &evidence);
+        Ok(Self { attempt, evidence, outcome, kept })
     }
 
     /// Returns what is recorded of the attempt.
@@ -54,7 +56,12 @@ impl End {
             && self.attempt.cleanup_state == CleanupState::Complete
     }
 
-    /// Returns the evidence.
+    /// Returns how it ended, as an exit code tells it.
+    pub const fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Returns the evidence; none of a pruned attempt.
     pub fn evidence(&self) -> &[Evidence] {
         &self.evidence
     }
@@ -66,20 +73,13 @@ impl End {
 
     /// Returns the code of what kept the program from running, where that was the program itself.
     pub fn refusal_code(&self) -> Option<Code> {
-        if let Some(row) = self.first(EvidenceKind::ExecutableRefused) {
-            return Some(if NOT_FOUND_PHRASES.contains(&row.detail.as_str()) {
-                Code::ExecutableNotFound
-            } else {
-                Code::ExecutableRefused
-            });
+        match self.outcome {
+            Outcome::ExecutableNotFound => Some(Code::ExecutableNotFound),
+            Outcome::ExecutableRefused => Some(Code::ExecutableRefused),
+            Outcome::Exited | Outcome::DeadlineElapsed | Outcome::NotStarted | Outcome::Unknown => {
+                None
+            }
         }
-        let row = self.first(EvidenceKind::ChildStartFailed)?;
-        let names = |errno: &&str| row.detail.contains(*errno);
-        if NOT_FOUND_ERRNOS.iter().any(names) {
-            return Some(Code::ExecutableNotFound);
-        }
-        // Without an error number it is not the program's fault.
-        row.detail.contains(": E").then_some(Code::ExecutableRefused)
     }
 
     /// Returns why the cleanup was refused and the home kept.
@@ -88,18 +88,12 @@ impl End {
     }
 
     fn phrase_of_exit(&self) -> String {
-        match (self.attempt.execution_state, self.attempt.exit, self.attempt.exit_source) {
+        match (self.attempt.execution_state, self.attempt.exit, self.outcome) {
             (ExecutionState::Uncertain, _, _) => "uncertain".to_owned(),
             (ExecutionState::Exited, Some(Exit::Code { code }), _) => format!("exited {code}"),
             (ExecutionState::Exited, Some(exit @ Exit::Signal { .. }), _) => exit.to_string(),
-            (ExecutionState::Exited, None, Some(ExitSource::Runner) | None) => {
-                "never started".to_owned()
-            }
-            (
-                ExecutionState::Exited,
-                None,
-                Some(ExitSource::Reconcile | ExitSource::Terminal | ExitSource::Operator),
-            ) => "exited, code unknown".to_owned(),
+            (ExecutionState::Exited, None, Outcome::Unknown) => "exited, code unknown".to_owned(),
+            (ExecutionState::Exited, None, _) => "never started".to_owned(),
             (
                 state @ (ExecutionState::Intended
                 | ExecutionState::Starting
@@ -128,9 +122,14 @@ impl End {
 
 impl fmt::Display for End {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}; {}", self.phrase_of_exit(), self.phrase_of_proof())?;
+        let (exit, proof) = (self.phrase_of_exit(), self.phrase_of_proof());
+        let oom = self.first(EvidenceKind::ChildOomKilled).map_or("", |_| ", out of memory");
+        write!(formatter, "{exit}{oom}; {proof}")?;
         if self.is_uncertain() {
             return Ok(());
+        }
+        if self.attempt.pruned {
+            return formatter.write_str("; pruned since");
         }
         write!(formatter, "; {} evidence rows", self.attempt.evidence_count)
     }

@@ -12,11 +12,12 @@ use camino::Utf8Path;
 use placement_contract::limits::EVIDENCE_PAGE_MAX;
 use placement_contract::{
     Attempt, AttemptId, Clock, Code, Digest, Evidence, ExecutionState, LaunchRequest, OnHostLoss,
-    OwnerId, RecipientId, Refusal, Status, StdinMode, Supervision,
+    OwnerId, RecipientId, Refusal, Status, StdinMode,
 };
 use placement_policy::{ADMITTED_ROOTS_MAX, Snapshot};
 use placement_service::{
-    Capabilities, HostPlace, IfUncertain, Service, Started, StopMode, Streams, Verified, Waited,
+    Capabilities, ExecutableMeasurement, HostPlace, IfUncertain, Pruning, Service, Started,
+    StdinClosing, StopMode, Streams, Verified, Waited,
 };
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -52,10 +53,11 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    fn of(supervision: &Supervision) -> Self {
+    fn of(request: &LaunchRequest) -> Self {
         Self {
-            on_host_loss: supervision.on_host_loss,
-            has_input: supervision.stdin == StdinMode::Pipe,
+            on_host_loss: request.supervision.on_host_loss,
+            has_input: request.supervision.stdin == StdinMode::Pipe
+                || request.launch.session_end.is_some(),
         }
     }
 }
@@ -119,7 +121,7 @@ impl Placement {
         if prepared.execution_state == ExecutionState::Intended {
             match service.start(&attempt_id, &self.shared.recipient) {
                 Ok(Started { streams: Some(streams), .. }) => {
-                    let rules = Rules::of(&request.supervision);
+                    let rules = Rules::of(&request);
                     let replay = recorded.is_some();
                     return Ok(AttemptHandle::attached(self.clone(), streams, rules, replay));
                 }
@@ -143,7 +145,7 @@ impl Placement {
     /// `NOT_FOUND`, CONFLICT for an attempt that was never started, UNAVAILABLE where a live runner
     /// did not answer.
     pub fn attach(&self, attempt_id: &AttemptId) -> Result<AttemptHandle, Error> {
-        let rules = Rules::of(&self.service().request(attempt_id)?.supervision);
+        let rules = Rules::of(&self.service().request(attempt_id)?);
         let streams = self.attach_streams(attempt_id)?;
         Ok(AttemptHandle::attached(self.clone(), streams, rules, true))
     }
@@ -237,6 +239,58 @@ impl Placement {
         Ok(self.service().reconcile(attempt_id)?)
     }
 
+    /// Settles an uncertain attempt as exited on an operator's word, with a reason of 1 to 1024 bytes.
+    ///
+    /// That the caller is this operator is the host's to know; who may be one is what it was opened
+    /// with, else [`Placement::root_owner`]. Nothing is removed: a cleanup still asks for its proof.
+    ///
+    /// # Errors
+    /// DENIED for anybody else; INVALID for the reason; `NOT_FOUND`; CONFLICT for an attempt that is
+    /// not uncertain, or is seen alive.
+    pub fn resolve(
+        &self,
+        attempt_id: &AttemptId,
+        operator: &OwnerId,
+        reason: &str,
+    ) -> Result<Attempt, Error> {
+        Ok(self.service().resolve(attempt_id, operator, reason)?)
+    }
+
+    /// Returns the user who owns the root, as an operator is named.
+    pub fn root_owner(&self) -> OwnerId {
+        self.service().root_owner()
+    }
+
+    /// Closes a child's input, after everything that was written to it.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`; CONFLICT for an attempt that was not started, and where its runner does not
+    /// answer. An input that cannot be closed any more is an answer and not an error.
+    pub fn close_stdin(&self, attempt_id: &AttemptId) -> Result<StdinClosing, Error> {
+        Ok(self.service().close_stdin(attempt_id)?)
+    }
+
+    /// Removes attempts that are ended, cleaned up and unchanged for so long, and leaves one receipt
+    /// each, which answers a retry with the same key; some 1000 a call.
+    ///
+    /// # Errors
+    /// STORAGE. What keeps one attempt is in the answer.
+    pub fn prune(&self, older_than: Duration) -> Result<Pruning, Error> {
+        Ok(self.service().prune(older_than)?)
+    }
+
+    /// Measures a program, for [`Launch::measured`]; a relative path is taken from the current
+    /// directory.
+    ///
+    /// # Errors
+    /// UNAVAILABLE for what cannot be measured, and DENIED where the policy lists other programs.
+    pub fn measure(&self, path: impl AsRef<Utf8Path>) -> Result<ExecutableMeasurement, Error> {
+        let path = camino::absolute_utf8(path.as_ref()).map_err(|_| {
+            Refusal::new(Code::Unavailable, "the path is empty or the current directory is gone")
+        })?;
+        Ok(self.service().measure_executable(&path)?)
+    }
+
     /// Returns the evidence of an attempt after a row, at most so many rows.
     ///
     /// # Errors
@@ -301,7 +355,7 @@ impl Placement {
         attempt_id: &AttemptId,
         request: &LaunchRequest,
     ) -> Result<AttemptHandle, Error> {
-        let rules = Rules::of(&request.supervision);
+        let rules = Rules::of(request);
         let deadline = Instant::now() + request.timeouts.start();
         loop {
             let attempt = self.service().recorded(attempt_id)?;

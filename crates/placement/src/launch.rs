@@ -2,8 +2,10 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{
-    Access, CleanupScope, Leftovers, Mechanism, OnHostLoss, StdinMode, Supervision, Timeouts,
+    Access, CleanupScope, ExecutableKind, Id, Leftovers, Mechanism, OnHostLoss, PlannedExecutable,
+    SessionEnd, StdinMode, Supervision, Timeouts,
 };
+use placement_service::{ExecutableMeasurement, Kind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -20,6 +22,8 @@ pub struct Launch {
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) key: Option<String>,
     pub(crate) stdin_text: Option<String>,
+    pub(crate) session_end: Option<SessionEnd>,
+    pub(crate) executable: Option<PlannedExecutable>,
     pub(crate) required_cleanup: Option<CleanupScope>,
     pub(crate) timeouts: Timeouts,
     pub(crate) supervision: Supervision,
@@ -39,6 +43,8 @@ impl Launch {
             environment: BTreeMap::new(),
             key: None,
             stdin_text: None,
+            session_end: None,
+            executable: None,
             required_cleanup: None,
             timeouts: Timeouts::default(),
             supervision: Supervision::default(),
@@ -111,6 +117,29 @@ impl Launch {
         self
     }
 
+    /// Keeps the child's input open until it is closed by [`crate::Placement::close_stdin`] or
+    /// [`crate::AttemptHandle::close_input`]: the end of the input is the end of its session. A text
+    /// that was given comes first.
+    #[must_use]
+    pub fn ends_with_its_input(mut self) -> Self {
+        self.session_end = Some(SessionEnd::StdinClose);
+        self
+    }
+
+    /// Names the program as it was measured; at the start, another one is refused.
+    #[must_use]
+    pub fn measured(mut self, measurement: &ExecutableMeasurement) -> Self {
+        self.executable = Id::parse(&measurement.revision).ok().map(|revision| {
+            let kind = match measurement.kind {
+                Kind::Elf => ExecutableKind::Elf,
+                Kind::Script => ExecutableKind::Script,
+                Kind::Other => ExecutableKind::Other,
+            };
+            PlannedExecutable { revision, kind, digest: measurement.digest.clone() }
+        });
+        self
+    }
+
     /// Requires that cleanup can prove this scope gone; the strongest measured one otherwise.
     #[must_use]
     pub fn require(mut self, scope: CleanupScope) -> Self {
@@ -129,6 +158,31 @@ impl Launch {
     #[must_use]
     pub fn require_surviving_proof(mut self) -> Self {
         self.supervision.require_surviving_proof = true;
+        self
+    }
+
+    /// Bounds the memory of everything that the program starts, in bytes, 1 MiB to 16 TiB; swap is not
+    /// used then. What the kernel kills for it is `child.oom_killed` in the evidence.
+    ///
+    /// Limits need a cgroup leaf with their controller; a launch that does not get them is refused.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.supervision.limits.memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Bounds the processes and threads of everything that the program starts, 1 to 4 194 304.
+    #[must_use]
+    pub fn pids(mut self, pids: u64) -> Self {
+        self.supervision.limits.pids = Some(pids);
+        self
+    }
+
+    /// Bounds the processor time of everything that the program starts, in thousandths of one
+    /// processor, 10 to 8 192 000.
+    #[must_use]
+    pub fn cpu_millis(mut self, millis: u64) -> Self {
+        self.supervision.limits.cpu_millis = Some(millis);
         self
     }
 

@@ -54,14 +54,15 @@ pub use link::InputOutcome;
 pub use observer::{Observer, Seen};
 pub use output::{Chunk, Output, Text, TextPiece, Utf8Decoder};
 pub use placement_contract::{
-    Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Digest,
-    Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation, Leftovers, Liveness,
-    Mechanism, MechanismReport, OnHostLoss, OwnerId, Refusal, Status, StdinMode, StreamName,
-    Timeouts, Timestamp,
+    Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Controller,
+    Digest, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation, Leftovers,
+    Liveness, Mechanism, MechanismReport, OnHostLoss, Outcome, OwnerId, Pruned, Refusal, Status,
+    StdinMode, StreamName, Timeouts, Timestamp,
 };
 pub use placement_runner::SystemClock;
 pub use placement_service::{
-    AttemptList, Capabilities, InputRefused, StopMode, Unreadable, Verified, VerifyFault,
+    AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept, Kind,
+    Pruning, StdinClosing, StopMode, Unreadable, Verified, VerifyFault,
 };
 
 /// Becoming the runner of an attempt.

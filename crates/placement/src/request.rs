@@ -73,7 +73,8 @@ pub(crate) fn request(
         placement_profile_digest: None,
         launch: placement_contract::Launch {
             argv: arguments.collect::<Result<_, _>>()?,
-            stdin_eof: launch.stdin_text.is_some(),
+            stdin_eof: launch.stdin_text.is_some() && launch.session_end.is_none(),
+            session_end: launch.session_end,
             stdin: launch.stdin_text,
             environment: environment.keys().cloned().collect(),
             working_directory_ref,
@@ -82,7 +83,7 @@ pub(crate) fn request(
         configuration_digest: None,
         configuration_context: None,
         preferences: Preferences::default(),
-        executable: None,
+        executable: launch.executable,
         gateway: None,
         resources,
         environment,

@@ -4,6 +4,7 @@ use crate::refusal::denied;
 use crate::snapshot::Snapshot;
 use camino::Utf8Path;
 use placement_contract::definition::LaunchPolicy;
+use placement_contract::request::Argument;
 use placement_contract::{LaunchRequest, Refusal};
 
 /// Checks the program and the references of a request against the lists of its policy.
@@ -30,19 +31,27 @@ pub(crate) fn check_lists(request: &LaunchRequest, rules: &LaunchPolicy) -> Resu
 /// Checks whether a file may be measured: one launch policy of the host must allow it.
 ///
 /// A policy allows what it lists as `measurable`, else what it lists as `executables`, else
-/// everything.
+/// everything. `stands_for` says whether a listed name is that of the file, as a launch would
+/// search it.
 ///
 /// # Errors
 /// DENIED, without the path.
-pub fn check_measurable(path: &Utf8Path, snapshot: &Snapshot) -> Result<(), Refusal> {
-    let lists =
-        |rules: &LaunchPolicy| match rules.measurable.as_ref().or(rules.executables.as_ref()) {
-            None => true,
-            Some(list) => list.iter().any(|known| known.as_str() == path.as_str()),
-        };
-    if snapshot.all_rules().any(lists) {
+pub fn check_measurable(
+    path: &Utf8Path,
+    snapshot: &Snapshot,
+    stands_for: impl Fn(&str) -> bool,
+) -> Result<(), Refusal> {
+    let names = |listed: &Argument| {
+        let name = listed.as_str();
+        name == path.as_str() || stands_for(name)
+    };
+    let allows = |rules: &LaunchPolicy| {
+        let list = rules.measurable.as_ref().or(rules.executables.as_ref());
+        list.is_none_or(|list| list.iter().any(names))
+    };
+    if snapshot.all_rules().any(allows) {
         Ok(())
     } else {
-        Err(denied("no launch policy lets this file be measured"))
+        Err(denied("the launch policy does not list the program"))
     }
 }

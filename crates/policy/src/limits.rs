@@ -7,4 +7,7 @@ pub const ADMITTED_ROOTS_MAX: usize = 256;
 pub const CONFIG_BYTES_MAX: usize = 1024 * 1024;
 
 /// Longest search path of a configuration file, in bytes: it is a variable of every child.
-pub const SEARCH_PATH_BYTES_MAX: usize = 16_384;
+pub(crate) const SEARCH_PATH_BYTES_MAX: usize = 16_384;
+
+/// Most operators that a host names: each is a person or a service of the same team.
+pub(crate) const OPERATORS_MAX: usize = 64;

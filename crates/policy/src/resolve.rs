@@ -8,7 +8,7 @@ use crate::refusal::{denied, stale};
 use crate::snapshot::{Named, Snapshot};
 use crate::tools::check_allowed_tools;
 use placement_contract::definition::{LaunchPolicy, PlacementBinding};
-use placement_contract::{Digest, LaunchRequest, PolicyRef, Refusal};
+use placement_contract::{Code, Digest, ExitObservation, LaunchRequest, PolicyRef, Refusal};
 
 /// What a request came to on this host.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,8 @@ pub struct Resolved {
 ///
 /// # Errors
 /// DENIED for another placement, binding, profile or policy, and for what the policy does not
-/// allow or selects otherwise; CONFLICT for another digest than the measured one.
+/// allow or selects otherwise; CONFLICT for another digest than the measured one; INVALID for an
+/// exit that comes with the end of the output, which only a simple command may ask for.
 pub fn resolve(request: &LaunchRequest, snapshot: &Snapshot) -> Result<Resolved, Refusal> {
     check_hint(request)?;
     check_named("binding", &request.binding_ref, &request.binding_digest, snapshot.binding())?;
@@ -40,12 +41,22 @@ pub fn resolve(request: &LaunchRequest, snapshot: &Snapshot) -> Result<Resolved,
         return Err(denied("the launch policy is not one of this host"));
     };
     check_selection(request, rules, snapshot)?;
+    check_exit_observation(request, snapshot)?;
     check_lists(request, rules)?;
     let rules = apply_preferences(&request.preferences, rules)?;
     check_configuration(request, &rules)?;
     check_gateway(request, &rules, snapshot.gateway())?;
     check_allowed_tools(request, &rules)?;
     Ok(Resolved { placement: placement.clone(), policy: policy.clone(), rules })
+}
+
+/// A simple command may learn of its end by the end of its output; a driver's session may not.
+fn check_exit_observation(request: &LaunchRequest, snapshot: &Snapshot) -> Result<(), Refusal> {
+    if snapshot.is_driven() && request.required_exit_observation == ExitObservation::EofGated {
+        let message = "required_exit_observation: must be independent for a driver's binding";
+        return Err(Refusal::new(Code::Invalid, message));
+    }
+    Ok(())
 }
 
 /// Refuses a launch that would have to be configured: the command driver renders nothing.

@@ -9,13 +9,16 @@ use camino::Utf8Path;
 use placement_contract::definition::{LaunchPolicy, PlacementBinding, PlacementProfile};
 use placement_contract::limits::{ENVIRONMENT_PASS_MAX, ENVIRONMENT_VALUE_BYTES_MAX};
 use placement_contract::{
-    Access, BindingRef, Code, Digest, EnvironmentName, PlacementBindingRef, PlacementProfileRef,
-    PolicyRef, ProfileId, Refusal, RootRef,
+    Access, BindingRef, Code, Digest, EnvironmentName, OwnerId, PlacementBindingRef,
+    PlacementProfileRef, PolicyRef, ProfileId, Refusal, RootRef,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where programs are looked for unless the host says otherwise.
 pub const SEARCH_PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The type of a binding whose requests a driver plans.
+const DRIVER_TYPE: &str = "harness.driver";
 
 /// A name and the measured digest of what it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +57,9 @@ pub struct Snapshot {
     search_path: String,
     environment_pass: BTreeSet<EnvironmentName>,
     environment: BTreeMap<EnvironmentName, String>,
+    /// Whether the binding is a driver's, and not for simple commands.
+    is_driven: bool,
+    operators: BTreeSet<OwnerId>,
 }
 
 impl Snapshot {
@@ -85,6 +91,8 @@ impl Snapshot {
         let (binding, profile) = (definitions.binding, definitions.profile);
         let binding_digest = binding.digest(BINDING_REVISION).ok_or_else(|| rounded("binding"))?;
         let profile_digest = profile.digest(PROFILE_REVISION).ok_or_else(|| rounded("profile"))?;
+        let kind = binding.definition.pointer("/meta/type");
+        let is_driven = kind.is_some_and(|kind| kind == DRIVER_TYPE);
         Ok(Self {
             binding: Named { digest: binding_digest, r#ref: binding.r#ref },
             profile: Named { digest: profile_digest, r#ref: profile.r#ref },
@@ -97,7 +105,17 @@ impl Snapshot {
             search_path: SEARCH_PATH_DEFAULT.to_owned(),
             environment_pass: BTreeSet::new(),
             environment: BTreeMap::new(),
+            is_driven,
+            operators: BTreeSet::new(),
         })
+    }
+
+    /// Names who may settle an attempt of which nothing can be proven; the user who owns the root
+    /// where nobody is named.
+    #[must_use]
+    pub fn with_operators(mut self, operators: impl IntoIterator<Item = OwnerId>) -> Self {
+        self.operators = operators.into_iter().collect();
+        self
     }
 
     /// Takes another search path; it is the `PATH` of every child too.
@@ -191,6 +209,16 @@ impl Snapshot {
     /// Returns what each launch policy allows and selects.
     pub fn all_rules(&self) -> impl Iterator<Item = &LaunchPolicy> {
         self.policies.values().map(|policy| &policy.rules)
+    }
+
+    /// Says whether requests are a driver's, and not simple commands.
+    pub const fn is_driven(&self) -> bool {
+        self.is_driven
+    }
+
+    /// Returns who may settle an attempt of which nothing can be proven; empty where nobody is named.
+    pub const fn operators(&self) -> &BTreeSet<OwnerId> {
+        &self.operators
     }
 
     /// Finds a placement binding, measured, with its eleven targets.

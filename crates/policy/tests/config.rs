@@ -37,7 +37,7 @@ fn the_example_has_every_table_and_every_key() {
         value.as_object().unwrap().keys().cloned().collect()
     };
     let host = written["host"].as_object().unwrap();
-    assert_eq!(host.len(), 5, "{host:?}");
+    assert_eq!(host.len(), 6, "{host:?}");
     // Both policies together set every key that a policy has but the options of another placement.
     let whole = {
         let mut whole = placement_contract::definition::LaunchPolicy::default();
@@ -64,6 +64,7 @@ fn the_example_makes_a_snapshot() {
     assert_eq!(snapshot.policy().r#ref.as_str(), "agents");
     assert_eq!(snapshot.search_path(), "/usr/local/bin:/usr/bin:/bin");
     assert_eq!(snapshot.admitted_roots().len(), 2);
+    assert_eq!(snapshot.operators().len(), 1);
     let names = |policy: &str| -> Vec<String> {
         let policy = PolicyRef::parse(policy).unwrap();
         snapshot.environment(&policy).map(|(name, _)| name.to_string()).collect()

@@ -206,12 +206,17 @@ fn an_unlisted_reference_is_denied_by_its_name() {
 #[test]
 fn a_file_is_measured_where_a_policy_lets_it() {
     let code = |policy: Value, path: &str| {
-        check_measurable(path.into(), &under(&policy)).err().map(|refusal| refusal.code)
+        let stands_for = |name: &str| (name, path) == ("sh", "/bin/sh");
+        let checked = check_measurable(path.into(), &under(&policy), stands_for);
+        checked.err().map(|refusal| refusal.code)
     };
     assert_eq!(code(json!({}), "/bin/anything"), None);
     let listed = json!({ "measurable": ["/bin/sh"] });
     assert_eq!(code(listed.clone(), "/bin/sh"), None);
     assert_eq!(code(listed, "/bin/ls"), Some(Code::Denied));
+    let named = json!({ "executables": ["sh"] });
+    assert_eq!(code(named.clone(), "/bin/sh"), None);
+    assert_eq!(code(named, "/bin/ls"), Some(Code::Denied));
     let programs = json!({ "executables": ["/bin/sh"] });
     assert_eq!(code(programs.clone(), "/bin/sh"), None);
     assert_eq!(code(programs, "/bin/ls"), Some(Code::Denied));
@@ -250,4 +255,26 @@ fn a_gateway_needs_its_configuration_pinned() {
     let seen = refusal(&snapshot, |_| ()).unwrap();
     let message = "configuration_digest: is needed for what the launch policy selects";
     assert_eq!((seen.code, seen.message.as_str()), (Code::Denied, message));
+}
+
+#[test]
+fn an_exit_gated_by_the_output_is_for_simple_commands_only() {
+    let gated = |request: &mut Value| request["required_exit_observation"] = json!("eof_gated");
+    let commands = Snapshot::embedded();
+    assert!(!commands.is_driven());
+    assert_eq!(code(&commands, gated), None);
+    let mut definitions = Definitions::embedded();
+    definitions.binding.definition["meta"]["type"] = json!("harness.driver");
+    let driven = Snapshot::new(definitions).unwrap();
+    assert!(driven.is_driven());
+    assert_eq!(code(&driven, gated), Some(Code::Invalid));
+    assert_eq!(code(&driven, |_| ()), None);
+}
+
+#[test]
+fn nobody_is_an_operator_by_name_unless_the_host_says_so() {
+    assert!(Snapshot::embedded().operators().is_empty());
+    let ops = placement_contract::OwnerId::parse("team:ops").unwrap();
+    let snapshot = Snapshot::embedded().with_operators([ops.clone()]);
+    assert!(snapshot.operators().contains(&ops));
 }

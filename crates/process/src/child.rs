@@ -23,7 +23,7 @@ const SIGNAL_MAX: c_int = 64;
 pub(crate) struct ChildPlan {
     /// Descriptors to become 0, 1 and 2; all above 2.
     pub(crate) stdio: [RawFd; 3],
-    /// Descriptor of the working directory.
+    /// Descriptor of the working directory, or -1 when it is in it already.
     pub(crate) working_directory: RawFd,
     /// Read end of the gate.
     pub(crate) gate: RawFd,
@@ -127,8 +127,10 @@ fn set_up(plan: &ChildPlan) -> Result<(), Failure> {
     if plan.parent != 0 {
         die_with(plan.parent)?;
     }
-    // SAFETY: takes a number only.
-    check(unsafe { libc::fchdir(plan.working_directory) }, ChildStep::WorkingDirectory)?;
+    if plan.working_directory >= 0 {
+        // SAFETY: takes a number only.
+        check(unsafe { libc::fchdir(plan.working_directory) }, ChildStep::WorkingDirectory)?;
+    }
     for (target, source) in (0..).zip(plan.stdio) {
         // SAFETY: takes numbers only. The sources lie above 2, so none is overwritten.
         check(unsafe { libc::dup2(source, target) }, ChildStep::Stdio)?;

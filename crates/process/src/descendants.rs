@@ -29,27 +29,31 @@ pub enum DescendantsError {
 /// Lists this process's own children, zombies included.
 pub(crate) fn own_children() -> Result<Vec<Pid>, DescendantsError> {
     let own = Pid::this_process();
-    match children_of(own)? {
+    match children_of(own, own)? {
         Lists::Children(children) => Ok(children),
         Lists::NotProvided => Ok(from_table()?.children(own)),
         Lists::Gone => Err(DescendantsError::Read(Errno::from_raw(libc::ESRCH))),
     }
 }
 
-/// Lists every descendant of this process once, zombies included.
+/// Lists every descendant of this process once, zombies included, as [`descendants_of`] does.
+pub(crate) fn own_descendants() -> Result<Vec<Pid>, DescendantsError> {
+    descendants_of(Pid::this_process())
+}
+
+/// Lists every descendant of a process once, zombies included.
 ///
 /// It is no snapshot: what is born, or orphaned from one list to another, while the lists are read
 /// may be missed. Repeat it; only the absence of children (`ECHILD`) proves anything.
-pub(crate) fn own_descendants() -> Result<Vec<Pid>, DescendantsError> {
-    let own = Pid::this_process();
+pub(crate) fn descendants_of(ancestor: Pid) -> Result<Vec<Pid>, DescendantsError> {
     let mut table: Option<Table> = None;
-    let mut seen = HashSet::from([own]);
+    let mut seen = HashSet::from([ancestor]);
     let mut found = Vec::new();
-    let mut pending = vec![own];
+    let mut pending = vec![ancestor];
     while let Some(pid) = pending.pop() {
         let children = match &table {
             Some(table) => table.children(pid),
-            None => match children_of(pid)? {
+            None => match children_of(pid, ancestor)? {
                 Lists::Children(children) => children,
                 Lists::Gone => Vec::new(),
                 Lists::NotProvided => table.insert(from_table()?).children(pid),
@@ -110,8 +114,9 @@ enum Lists {
     NotProvided,
 }
 
-/// Each thread of a process has its own list.
-fn children_of(pid: Pid) -> Result<Lists, DescendantsError> {
+/// Each thread of a process has its own list. That the first ancestor has none tells a kernel without
+/// lists; what is below it may just have ended.
+fn children_of(pid: Pid, ancestor: Pid) -> Result<Lists, DescendantsError> {
     let threads = match std::fs::read_dir(format!("/proc/{pid}/task")) {
         Ok(threads) => threads,
         Err(error) => return lists_missing(&error),
@@ -136,7 +141,7 @@ fn children_of(pid: Pid) -> Result<Lists, DescendantsError> {
             children.push(Pid::try_from(number).map_err(|_| DescendantsError::Malformed)?);
         }
     }
-    if !provided && pid == Pid::this_process() {
+    if !provided && pid == ancestor {
         return Ok(Lists::NotProvided);
     }
     Ok(Lists::Children(children))

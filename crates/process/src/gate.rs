@@ -9,6 +9,7 @@ use placement_identity::{Errno, IdentityError, Pid, ProcessIdentity};
 use crate::child::{ChildStep, REPORT_BYTES, REPORT_FAILED, REPORT_FELL_BACK};
 use crate::leader::{self, Leader};
 use crate::limits::{EXEC_WAIT_MAX, NEWBORN_END_MAX};
+use crate::namespace::{PidNamespace, reported_exit};
 use crate::poll::{is_readable, wait_readable};
 use crate::sys;
 
@@ -54,6 +55,8 @@ pub struct Opened {
     pub leader: Leader,
     /// How it was executed.
     pub way: ExecWay,
+    /// The PID namespace in which it was made, if it was.
+    pub namespace: Option<PidNamespace>,
 }
 
 /// Says how the program was executed.
@@ -83,9 +86,14 @@ impl Gated {
         self.newborn.pid
     }
 
+    /// Borrows the PID namespace in which the process waits, if it has one of its own.
+    pub fn namespace(&self) -> Option<&PidNamespace> {
+        self.newborn.held().namespace()
+    }
+
     /// Borrows the pidfd: readable when the process ends.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
-        self.newborn.pidfd()
+        self.newborn.held().pidfd()
     }
 
     /// Reads the identity to be recorded before the gate is opened.
@@ -168,29 +176,66 @@ impl Released {
                 _ => {}
             }
         }
-        ExecOutcome::Opened(Opened { leader: self.newborn.into_leader(), way })
+        let (leader, namespace) = self.newborn.into_parts();
+        ExecOutcome::Opened(Opened { leader, way, namespace })
     }
 }
 
-/// Owns a process that is nobody's leader yet; dropping it kills and reaps it.
+/// Owns a process that is nobody's leader yet; dropping it kills and reaps it, with the PID namespace
+/// that it has of its own.
 #[derive(Debug)]
 pub(crate) struct Newborn {
     pid: Pid,
     /// Taken when the process is handed on.
-    pidfd: Option<OwnedFd>,
+    held: Option<Held>,
+}
+
+#[derive(Debug)]
+enum Held {
+    Child { pidfd: OwnedFd },
+    InNamespace { pidfd: OwnedFd, namespace: PidNamespace, reports: OwnedFd },
+}
+
+impl Held {
+    fn pidfd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Child { pidfd } | Self::InNamespace { pidfd, .. } => pidfd.as_fd(),
+        }
+    }
+
+    fn namespace(&self) -> Option<&PidNamespace> {
+        match self {
+            Self::Child { .. } => None,
+            Self::InNamespace { namespace, .. } => Some(namespace),
+        }
+    }
 }
 
 impl Newborn {
     pub(crate) fn new(pid: Pid, pidfd: OwnedFd) -> Self {
-        Self { pid, pidfd: Some(pidfd) }
+        Self { pid, held: Some(Held::Child { pidfd }) }
     }
 
-    pub(crate) fn into_leader(mut self) -> Leader {
-        Leader::new(self.pid, self.pidfd.take().expect("taken only here and on failure"))
+    pub(crate) fn in_namespace(
+        pid: Pid,
+        pidfd: OwnedFd,
+        namespace: PidNamespace,
+        reports: OwnedFd,
+    ) -> Self {
+        Self { pid, held: Some(Held::InNamespace { pidfd, namespace, reports }) }
     }
 
-    fn pidfd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_ref().expect("taken only with the whole value").as_fd()
+    pub(crate) fn into_parts(mut self) -> (Leader, Option<PidNamespace>) {
+        match self.held.take().expect("taken only here and on failure") {
+            Held::Child { pidfd } => (Leader::new(self.pid, pidfd), None),
+            Held::InNamespace { pidfd, namespace, reports } => {
+                (Leader::in_namespace(self.pid, pidfd, reports), Some(namespace))
+            }
+        }
+    }
+
+    fn held(&self) -> &Held {
+        self.held.as_ref().expect("taken only with the whole value")
     }
 
     fn failed(mut self, step: ChildStep, errno: Errno) -> ExecFailed {
@@ -200,13 +245,23 @@ impl Newborn {
     /// Waits for the end that SIGKILL brings, unless the kernel itself holds the process in an
     /// uninterruptible read; such a one still never runs its program.
     fn end(&mut self) -> Option<Exit> {
-        let pidfd = self.pidfd.take()?;
-        // Refused only when it was reaped, which nobody else does.
-        sys::pidfd_signal(pidfd.as_fd(), libc::SIGKILL).ok();
-        if !wait_readable(pidfd.as_fd(), NEWBORN_END_MAX) {
-            return None;
+        let held = self.held.take()?;
+        // Refused only when it was reaped, which but for its init nobody does.
+        sys::pidfd_signal(held.pidfd(), libc::SIGKILL).ok();
+        match held {
+            Held::Child { pidfd } => {
+                if !wait_readable(pidfd.as_fd(), NEWBORN_END_MAX) {
+                    return None;
+                }
+                leader::reap(pidfd.as_fd()).ok()
+            }
+            Held::InNamespace { namespace, reports, .. } => {
+                wait_readable(reports.as_fd(), NEWBORN_END_MAX);
+                let exit = reported_exit(reports.as_fd()).ok().flatten();
+                namespace.end();
+                exit
+            }
         }
-        leader::reap(pidfd.as_fd()).ok()
     }
 }
 

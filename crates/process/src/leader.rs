@@ -7,18 +7,23 @@ use placement_contract::Exit;
 use placement_identity::{Errno, IdentityError, Pid, ProcessIdentity, Signal, SignalError};
 use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus};
 
+use crate::namespace;
 use crate::poll::wait_readable;
 use crate::sys;
 
-/// Holds the launched process, the leader of its own group, as its parent.
+/// Holds the launched process, the leader of its own group, as its parent or, in a PID namespace, as
+/// its init tells of it.
 ///
-/// It stays unreaped until [`Leader::reap`], so that its number and its group's stay its own.
+/// A child of this process stays unreaped until [`Leader::reap`], so that its number and its group's
+/// stay its own; one in a PID namespace is reaped by its init, and is reached by its pidfd only.
 /// Dropping it neither kills nor reaps.
 #[derive(Debug)]
 #[must_use]
 pub struct Leader {
     pid: Pid,
     pidfd: OwnedFd,
+    /// Where its init tells its exit, if it is not a child of this process.
+    reports: Option<OwnedFd>,
     reaped: Option<Exit>,
 }
 
@@ -31,6 +36,10 @@ pub enum WaitError {
     /// `waitid` failed; `ECHILD` means that somebody else reaped it.
     #[error("cannot wait for the process: {0}")]
     Wait(Errno),
+    /// The init of its PID namespace was killed before it could tell: the process has ended with it,
+    /// if not before, and nobody knows how.
+    #[error("the exit of the process was told to nobody")]
+    Unreported,
 }
 
 /// Says why a signal did not go out to a group.
@@ -59,6 +68,12 @@ impl Leader {
         self.pidfd.as_fd()
     }
 
+    /// Borrows the descriptor that is readable when [`Leader::observe_exit`] has something to say:
+    /// in a PID namespace that is a moment after the end.
+    pub fn exit_descriptor(&self) -> BorrowedFd<'_> {
+        self.reports.as_ref().map_or(self.pidfd(), |reports| reports.as_fd())
+    }
+
     /// Reads the identity, while the process was not reaped.
     ///
     /// # Errors
@@ -68,13 +83,17 @@ impl Leader {
     }
 
     /// Looks whether the process has ended and how, by `waitid(2)` with `WNOWAIT`: it stays
-    /// unreaped.
+    /// unreaped. In a PID namespace its init tells.
     ///
     /// # Errors
-    /// [`WaitError::Wait`] when somebody else reaped it.
+    /// [`WaitError::Wait`] when somebody else reaped it, [`WaitError::Unreported`] when its init was
+    /// killed.
     pub fn observe_exit(&self) -> Result<Option<Exit>, WaitError> {
         if self.reaped.is_some() {
             return Ok(self.reaped);
+        }
+        if let Some(reports) = &self.reports {
+            return namespace::reported_exit(reports.as_fd());
         }
         wait(self.pidfd(), WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
     }
@@ -85,7 +104,7 @@ impl Leader {
     /// # Errors
     /// [`WaitError::Running`] when it has not ended by then.
     pub fn await_exit(&self, within: Duration) -> Result<Exit, WaitError> {
-        wait_readable(self.pidfd(), within);
+        wait_readable(self.exit_descriptor(), within);
         self.observe_exit()?.ok_or(WaitError::Running)
     }
 
@@ -94,12 +113,15 @@ impl Leader {
     /// Repeating it returns the same exit.
     ///
     /// # Errors
-    /// [`WaitError::Running`] when it has not ended.
+    /// [`WaitError::Running`] when it has not ended; as [`Leader::observe_exit`] in a PID namespace.
     pub fn reap(&mut self) -> Result<Exit, WaitError> {
         if let Some(exit) = self.reaped {
             return Ok(exit);
         }
-        let exit = reap(self.pidfd())?;
+        let exit = match &self.reports {
+            Some(_) => self.observe_exit()?.ok_or(WaitError::Running)?,
+            None => reap(self.pidfd())?,
+        };
         self.reaped = Some(exit);
         Ok(exit)
     }
@@ -118,12 +140,20 @@ impl Leader {
     }
 
     /// Sends a signal to every member of the group, through the pidfd where the kernel can
-    /// (Linux 6.9), else by number while the unreaped leader keeps the number its own.
+    /// (Linux 6.9), else by number while the unreaped leader keeps the number its own. In a PID
+    /// namespace an older kernel can reach the leader alone.
     ///
     /// # Errors
     /// [`GroupSignalError`] by variant.
     pub fn signal_group(&self, signal: Signal) -> Result<(), GroupSignalError> {
         match signal_group_through_pidfd(self.pidfd(), signal) {
+            // A bare number of a process that others reap may be somebody else's by now.
+            Err(GroupSignalError::Unsupported) if self.reports.is_some() => {
+                self.signal(signal).map_err(|error| match error {
+                    SignalError::Gone => GroupSignalError::Gone,
+                    SignalError::Refused(errno) => GroupSignalError::Refused(errno),
+                })
+            }
             Err(GroupSignalError::Unsupported) if self.reaped.is_none() => {
                 let group = nix::unistd::Pid::from_raw(self.pid.as_raw());
                 let number = nix::sys::signal::Signal::try_from(signal.number())
@@ -136,7 +166,12 @@ impl Leader {
     }
 
     pub(crate) fn new(pid: Pid, pidfd: OwnedFd) -> Self {
-        Self { pid, pidfd, reaped: None }
+        Self { pid, pidfd, reports: None, reaped: None }
+    }
+
+    /// Takes a process whose exit its init tells.
+    pub(crate) fn in_namespace(pid: Pid, pidfd: OwnedFd, reports: OwnedFd) -> Self {
+        Self { pid, pidfd, reports: Some(reports), reaped: None }
     }
 }
 

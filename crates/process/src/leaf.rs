@@ -372,7 +372,7 @@ fn remove_one(parent: BorrowedFd<'_>, name: &str) -> Result<(), LeafError> {
 }
 
 /// Reads a file of the cgroup file system from its start; that also arms `POLLPRI` again.
-fn read_at(file: BorrowedFd<'_>) -> Result<String, LeafError> {
+pub(crate) fn read_at(file: BorrowedFd<'_>) -> Result<String, LeafError> {
     let mut text = Vec::new();
     let mut part = [0_u8; 4096];
     loop {

@@ -2,7 +2,7 @@
 //! with unsafe code.
 //!
 //! Everything here happens in the small runner process, on its loop thread, and nothing but
-//! [`Gated::open_gate`] and the calls that are given a time wait. The order is: find the place
+//! [`Gated::open_gate`], the making of a PID namespace and the calls that are given a time wait. The order is: find the place
 //! ([`CgroupSite`]), make the leaf, make the process behind its gate ([`spawn`]), record
 //! [`Gated::identity`], open the gate, join leader and containment in a [`Tree`], and at the end turn
 //! the tree into its proof ([`TreeGone`]).
@@ -12,19 +12,21 @@
 //!
 //! **Limitations.** Linux 5.9 or later; a leaf needs 5.14, and a container engine whose filter lets
 //! `clone3` through. A control group contains against accident: a process of the same user can move
-//! itself out. A subreaper proves nothing once it is gone. Nothing contains what another daemon
-//! starts for the child (`systemd-run`, `docker run`, `at`, a running `tmux` server).
+//! itself out. A subreaper proves nothing once it is gone. Inside a PID namespace numbers are others
+//! than outside, and without privilege `su` and `sudo` do not work and other users' files look like
+//! nobody's. Nothing contains what another daemon starts for the child (`systemd-run`, `docker run`,
+//! `at`, a running `tmux` server).
 //!
-//! **Unsafe** is `clone3` and `clone`, what the new process does before exec (`child`, `probe`), the
-//! group flag of `pidfd_send_signal`, `close_range`, and setting signal dispositions.
+//! **Unsafe** is `clone3` and `clone`, what the new process does before exec (`child`, `init`,
+//! `probe`), the group flag of `pidfd_send_signal`, `close_range`, and setting signal dispositions.
 //!
-//! Reading order: `site`, `leaf`, `spawn`, `child`, `gate`, `leader`, `tree`, `members`,
+//! Reading order: `site`, `leaf`, `controllers`, `spawn`, `child`, `init`, `namespace`, `gate`, `leader`, `tree`, `members`,
 //! `descendants`, `proof`, `pipes`, `own`, `start`, `probe`, `poll`, `sys`.
 //!
 //! ```
 //! use std::os::fd::AsFd as _;
 //!
-//! use placement_process::{OnParentDeath, Pipe, Program, Spawn, dev_null, spawn};
+//! use placement_process::{Birthplace, OnParentDeath, Pipe, Program, Spawn, dev_null, spawn};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (null, output) = (dev_null()?, Pipe::from_child()?);
@@ -37,7 +39,7 @@
 //!     stdin: null.as_fd(),
 //!     stdout: output.theirs.as_fd(),
 //!     stderr: null.as_fd(),
-//!     leaf: None,
+//!     birthplace: Birthplace::Here,
 //!     on_parent_death: OnParentDeath::Die,
 //! })?;
 //! let identity = gated.identity()?; // to be recorded before anything runs
@@ -52,12 +54,15 @@
 #![cfg(target_os = "linux")]
 
 mod child;
+mod controllers;
 mod descendants;
 mod gate;
+mod init;
 mod leader;
 mod leaf;
 mod limits;
 mod members;
+mod namespace;
 mod own;
 mod pipes;
 mod poll;
@@ -70,10 +75,13 @@ mod sys;
 mod tree;
 
 pub use child::ChildStep;
+pub use controllers::LimitError;
 pub use descendants::DescendantsError;
 pub use gate::{ExecFailed, ExecOutcome, ExecWay, Gated, Opened, Released};
+pub use init::NamespaceStep;
 pub use leader::{GroupSignalError, Leader, WaitError, signal_group_through_pidfd};
 pub use leaf::{CgroupLeaf, LeafDoubt, LeafError, LeafPresence, Population};
+pub use namespace::{NamespacePresence, PidNamespace};
 pub use own::{
     Arrived, OwnError, Signals, become_subreaper, close_all_but, new_session, set_non_dumpable,
     settle_signals,
@@ -83,9 +91,9 @@ pub use placement_identity::{Errno, Pid, Signal, SignalError};
 pub use probe::{Probe, ProbeState, spawn_probe};
 pub use proof::TreeGone;
 pub use site::{CgroupSite, SiteError};
-pub use spawn::{OnParentDeath, Program, Spawn, SpawnError, spawn};
+pub use spawn::{Birthplace, OnParentDeath, Program, Spawn, SpawnError, spawn};
 pub use start::{StartError, Started, spawn_runner};
-pub use tree::{Containment, NotGone, Signalled, Tree, TreeError, TreeState};
+pub use tree::{Containment, NotGone, Signalled, Tree, TreeError, TreeEvent, TreeState};
 
 fn errno(error: rustix::io::Errno) -> Errno {
     Errno::from_raw(error.raw_os_error())

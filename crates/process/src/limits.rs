@@ -10,6 +10,10 @@ pub(crate) const EXEC_WAIT_MAX: Duration = Duration::from_secs(10);
 /// milliseconds unless the kernel holds it in a read that nothing interrupts.
 pub(crate) const NEWBORN_END_MAX: Duration = Duration::from_secs(5);
 
+/// How long the init of a PID namespace may take to set it up and make its leader; it takes some
+/// milliseconds, and a mount that waits for a stalled device must not hold the runner for ever.
+pub(crate) const NAMESPACE_WAIT_MAX: Duration = Duration::from_secs(10);
+
 /// Processes that one look at a tree takes in; the default `pid_max` of a large machine is 4 Mi,
 /// and a tree of this size is past every limit an agent needs.
 pub(crate) const TREE_MEMBERS_MAX: usize = 65_536;

@@ -6,11 +6,10 @@ use std::time::Duration;
 use rustix::pipe::PipeFlags;
 
 use crate::child;
-use crate::gate::Newborn;
 use crate::leader::Leader;
-use crate::leaf::CgroupLeaf;
+use crate::namespace::PidNamespace;
 use crate::poll::wait_readable;
-use crate::spawn::{SpawnError, lead_own_group};
+use crate::spawn::{Birthplace, SpawnError, bear};
 use crate::sys;
 
 /// Holds a probe: a leader that ends at once and leaves a double-forked descendant in a session of
@@ -20,6 +19,8 @@ use crate::sys;
 pub struct Probe {
     /// The leader. It ends with code 0 when the descendant is there, else with another one.
     pub leader: Leader,
+    /// The PID namespace in which it was made, if it was.
+    pub namespace: Option<PidNamespace>,
     /// The descendant ends when this is closed: a crash while measuring leaves nothing behind.
     lifeline: OwnedFd,
     ready: OwnedFd,
@@ -49,27 +50,26 @@ impl Probe {
         }
     }
 
-    /// Takes the leader, and the end of the pipe that keeps the descendant waiting.
-    pub fn into_parts(self) -> (Leader, OwnedFd) {
-        (self.leader, self.lifeline)
+    /// Takes the leader, the end of the pipe that keeps the descendant waiting, and the PID namespace
+    /// if there is one.
+    pub fn into_parts(self) -> (Leader, OwnedFd, Option<PidNamespace>) {
+        (self.leader, self.lifeline, self.namespace)
     }
 }
 
-/// Creates the probe, by `clone3(2)`, in the leaf where one is given.
+/// Creates the probe, by `clone3(2)`, where it is said.
 ///
 /// # Errors
 /// [`SpawnError`] as for a program.
-pub fn spawn_probe(leaf: Option<&CgroupLeaf>) -> Result<Probe, SpawnError> {
+pub fn spawn_probe(birthplace: Birthplace<'_>) -> Result<Probe, SpawnError> {
     let (lifeline_read, lifeline) = pipe()?;
     let (ready, ready_write) = pipe()?;
     let (held, told) = (lifeline_read.as_raw_fd(), ready_write.as_raw_fd());
     let kept = [held.min(told), held.max(told)];
     let plan = ProbePlan { lifeline: held, ready: told, kept };
     // SAFETY: `escape` is written for this call and the plan holds numbers only.
-    let (pid, pidfd) = unsafe { sys::clone_child(leaf.map(CgroupLeaf::directory), escape, &plan) }
-        .map_err(SpawnError::Clone)?;
-    lead_own_group(pid);
-    Ok(Probe { leader: Newborn::new(pid, pidfd).into_leader(), lifeline, ready })
+    let (leader, namespace) = unsafe { bear(birthplace, None, escape, &plan) }?.into_parts();
+    Ok(Probe { leader, namespace, lifeline, ready })
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), SpawnError> {
@@ -98,7 +98,7 @@ unsafe fn escape(plan: &ProbePlan) -> ! {
         child::exit(2);
     }
     // SAFETY: this is a child of `clone_child`.
-    match unsafe { sys::clone_again() } {
+    match unsafe { sys::clone_again(None) } {
         0 => daemonize(plan),
         intermediate if intermediate > 0 => child::exit(wait_code(intermediate)),
         _ => child::exit(3),
@@ -111,7 +111,7 @@ fn daemonize(plan: &ProbePlan) -> ! {
         child::exit(4);
     }
     // SAFETY: this is a child of a child of `clone_child`.
-    match unsafe { sys::clone_again() } {
+    match unsafe { sys::clone_again(None) } {
         0 => linger(plan),
         descendant if descendant > 0 => child::exit(0),
         _ => child::exit(5),

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use placement_identity::Errno;
@@ -60,6 +60,10 @@ impl CgroupSite {
     /// Returns the own group's path in the cgroup namespace, `/` for its root.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    pub(crate) fn directory(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
     }
 
     /// Returns the path that a leaf of this name has, before it is made.

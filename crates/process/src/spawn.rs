@@ -9,8 +9,10 @@ use rustix::pipe::PipeFlags;
 
 use crate::child::{ChildPlan, become_program};
 use crate::gate::{Gated, Newborn};
+use crate::init::NamespaceStep;
 use crate::leaf::CgroupLeaf;
-use crate::sys;
+use crate::namespace;
+use crate::sys::{self, Surroundings};
 
 /// Says which program the new process becomes.
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +49,22 @@ pub struct Spawn<'a> {
     pub stdout: BorrowedFd<'a>,
     /// Its descriptor 2.
     pub stderr: BorrowedFd<'a>,
-    /// The leaf in which it is born, if it is contained by one.
-    pub leaf: Option<&'a CgroupLeaf>,
+    /// What it is born into.
+    pub birthplace: Birthplace<'a>,
     /// What becomes of it when the calling **thread** ends.
     pub on_parent_death: OnParentDeath,
+}
+
+/// Says what a new process is born into.
+#[derive(Clone, Copy, Debug)]
+pub enum Birthplace<'a> {
+    /// Where this process is.
+    Here,
+    /// A control group.
+    Leaf(&'a CgroupLeaf),
+    /// A PID namespace that is made for it, with an init that dies with the calling **thread**,
+    /// whatever becomes of others at its end.
+    PidNamespace,
 }
 
 /// Says what becomes of the new process when the thread that made it ends.
@@ -76,8 +90,21 @@ pub enum SpawnError {
     Duplicate(Errno),
     /// `clone3` failed: `EAGAIN` and `ENOMEM` for want of room, `EACCES`, `EBUSY` and `EOPNOTSUPP`
     /// when the leaf does not take it, `ENOSYS` before Linux 5.3.
+    /// A PID namespace is refused with `EPERM` where neither privilege nor a user namespace is to be
+    /// had, and with `ENOSPC` past the limit of either.
     #[error("cannot create the process: {0}")]
     Clone(Errno),
+    /// The socket to the init of a PID namespace could not be made.
+    #[error("cannot make the socket to the init of a PID namespace: {0}")]
+    Socket(Errno),
+    /// The init of a PID namespace failed.
+    #[error("the PID namespace failed at {}: {errno}", step.phrase())]
+    Namespace {
+        /// What the init was doing.
+        step: NamespaceStep,
+        /// What the kernel answered; `ETIMEDOUT` when it did not answer in time.
+        errno: Errno,
+    },
 }
 
 impl SpawnError {
@@ -85,15 +112,20 @@ impl SpawnError {
     pub fn errno(self) -> Option<Errno> {
         match self {
             Self::NoArguments => None,
-            Self::Pipe(errno) | Self::Duplicate(errno) | Self::Clone(errno) => Some(errno),
+            Self::Pipe(errno)
+            | Self::Duplicate(errno)
+            | Self::Clone(errno)
+            | Self::Socket(errno)
+            | Self::Namespace { errno, .. } => Some(errno),
         }
     }
 }
 
 /// Creates the new process, by `clone3(2)`, and leaves it waiting behind its gate.
 ///
-/// It leads its own process group and is born in the leaf; it has only its stdio, default signal
-/// dispositions and an empty mask. The program does not run before [`Gated::open_gate`].
+/// It leads its own process group and is born where it was said; it has only its stdio, default
+/// signal dispositions and an empty mask. The program does not run before [`Gated::open_gate`]. A PID
+/// namespace is waited for, some milliseconds.
 ///
 /// # Errors
 /// [`SpawnError`] by variant. What the new process itself fails at is told when the gate is opened.
@@ -122,7 +154,11 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Gated, SpawnError> {
             moved.above_stdio(spawn.stdout)?,
             moved.above_stdio(spawn.stderr)?,
         ],
-        working_directory: moved.above_stdio(spawn.working_directory)?,
+        working_directory: match spawn.birthplace {
+            Birthplace::Here | Birthplace::Leaf(_) => moved.above_stdio(spawn.working_directory)?,
+            // Its init enters it, since it has mounts of its own.
+            Birthplace::PidNamespace => -1,
+        },
         gate,
         report,
         program,
@@ -130,23 +166,49 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Gated, SpawnError> {
         argv: argv.as_ptr(),
         environment: environment.as_ptr(),
         kept,
-        parent: match spawn.on_parent_death {
-            OnParentDeath::Die => Pid::this_process().as_raw(),
-            OnParentDeath::Live => 0,
+        parent: match (spawn.birthplace, spawn.on_parent_death) {
+            (Birthplace::Here | Birthplace::Leaf(_), OnParentDeath::Die) => {
+                Pid::this_process().as_raw()
+            }
+            // In a PID namespace the kernel ends it with its init.
+            (Birthplace::PidNamespace, _) | (_, OnParentDeath::Live) => 0,
         },
     };
-    let leaf = spawn.leaf.map(CgroupLeaf::directory);
+    let directory = Some(spawn.working_directory);
     // SAFETY: `become_program` is written for this call, and every pointer of the plan points into
     // `spawn`, `argv` or `environment`, which live until the call returns.
+    let newborn = unsafe { bear(spawn.birthplace, directory, become_program, &plan) }?;
+    Ok(Gated::new(newborn, gate_write, report_read))
+}
+
+/// Creates a process that runs `routine`, the leader of its own group.
+///
+/// # Safety
+/// As for [`sys::clone_child`].
+pub(crate) unsafe fn bear<T>(
+    birthplace: Birthplace<'_>,
+    working_directory: Option<BorrowedFd<'_>>,
+    routine: unsafe fn(&T) -> !,
+    data: &T,
+) -> Result<Newborn, SpawnError> {
+    let surroundings = match birthplace {
+        Birthplace::Here => Surroundings::Same,
+        Birthplace::Leaf(leaf) => Surroundings::Cgroup(leaf.directory()),
+        Birthplace::PidNamespace => {
+            // SAFETY: the caller vouches for the routine.
+            return unsafe { namespace::bear(working_directory, routine, data) };
+        }
+    };
+    // SAFETY: the caller vouches for the routine.
     let (pid, pidfd) =
-        unsafe { sys::clone_child(leaf, become_program, &plan) }.map_err(SpawnError::Clone)?;
+        unsafe { sys::clone_child(surroundings, routine, data) }.map_err(SpawnError::Clone)?;
     lead_own_group(pid);
-    Ok(Gated::new(Newborn::new(pid, pidfd), gate_write, report_read))
+    Ok(Newborn::new(pid, pidfd))
 }
 
 /// Done on both sides: the child must lead its group before its identity is read here, and before
 /// the program runs there. Where the child was faster and has already ended, nothing is lost.
-pub(crate) fn lead_own_group(pid: Pid) {
+fn lead_own_group(pid: Pid) {
     let number = crate::raw_pid(pid);
     rustix::process::setpgid(Some(number), Some(number)).ok();
 }

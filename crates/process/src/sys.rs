@@ -7,21 +7,47 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 use placement_identity::{Errno, Pid};
 
 const CLONE_PIDFD: u64 = 0x0000_1000;
+const CLONE_NEWUSER: u64 = 0x1000_0000;
+const CLONE_NEWPID: u64 = 0x2000_0000;
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 4;
 
-/// Creates a child by `clone3(2)`, at birth in the given cgroup, that runs `routine` on a copy of
-/// this process's memory. Returns its number and its pidfd (close-on-exec).
+/// Says what a child is born into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Surroundings<'a> {
+    /// What this process is in.
+    Same,
+    /// A cgroup.
+    Cgroup(BorrowedFd<'a>),
+    /// A PID namespace of which it is the init.
+    PidNamespace,
+    /// The same, owned by a user namespace of its own.
+    UserAndPidNamespace,
+}
+
+impl Surroundings<'_> {
+    fn flags(self) -> u64 {
+        match self {
+            Self::Same => 0,
+            Self::Cgroup(_) => CLONE_INTO_CGROUP,
+            Self::PidNamespace => CLONE_NEWPID,
+            Self::UserAndPidNamespace => CLONE_NEWUSER | CLONE_NEWPID,
+        }
+    }
+}
+
+/// Creates a child by `clone3(2)`, at birth in the given surroundings, that runs `routine` on a copy
+/// of this process's memory. Returns its number and its pidfd (close-on-exec).
 ///
 /// Container engines answer `clone3` with `ENOSYS`, because their filters cannot look into its
-/// arguments; `clone(2)` does the same but for the cgroup.
+/// arguments; `clone(2)` does the same but for a cgroup.
 ///
 /// # Safety
 /// Other threads of this process do not exist in the child, but their locks do: `routine` must make
 /// async-signal-safe calls only, which excludes allocating, panicking and the standard library's
 /// input and output.
 pub(crate) unsafe fn clone_child<T>(
-    cgroup: Option<BorrowedFd<'_>>,
+    surroundings: Surroundings<'_>,
     routine: unsafe fn(&T) -> !,
     data: &T,
 ) -> Result<(Pid, OwnedFd), Errno> {
@@ -32,11 +58,12 @@ pub(crate) unsafe fn clone_child<T>(
         .map_err(|error| Errno::from_raw(error as i32))?;
     // SAFETY: the child's answer is zero and leads to the routine alone, which the caller vouches
     // for.
-    let mut answer = unsafe { clone3(cgroup, Some(&mut pidfd)) };
+    let mut answer = unsafe { clone3(surroundings, &mut pidfd) };
     let mut error = last_errno();
-    if answer < 0 && error.raw() == libc::ENOSYS && cgroup.is_none() {
+    let has_old_call = !matches!(surroundings, Surroundings::Cgroup(_));
+    if answer < 0 && error.raw() == libc::ENOSYS && has_old_call {
         // SAFETY: as above.
-        answer = unsafe { clone(Some(&mut pidfd)) };
+        answer = unsafe { clone(surroundings.flags(), Some(&mut pidfd)) };
         error = last_errno();
     }
     if answer == 0 {
@@ -50,26 +77,23 @@ pub(crate) unsafe fn clone_child<T>(
 }
 
 /// Creates a further child inside a child made by [`clone_child`]; zero is the new process, a
-/// negative number a failure.
+/// negative number a failure. Its pidfd (close-on-exec) is stored where one is asked for.
 ///
 /// # Safety
 /// As for [`clone_child`].
-pub(crate) unsafe fn clone_again() -> c_long {
+pub(crate) unsafe fn clone_again(pidfd: Option<&mut RawFd>) -> c_long {
     // SAFETY: the caller vouches for what the new process does.
-    unsafe { clone(None) }
+    unsafe { clone(0, pidfd) }
 }
 
 /// # Safety
 /// Zero is the answer in a new process, which may make async-signal-safe calls only.
-unsafe fn clone3(cgroup: Option<BorrowedFd<'_>>, pidfd: Option<&mut RawFd>) -> c_long {
+unsafe fn clone3(surroundings: Surroundings<'_>, pidfd: &mut RawFd) -> c_long {
     let mut arguments = empty_arguments();
     arguments.exit_signal = raw_u64(libc::SIGCHLD);
-    if let Some(pidfd) = pidfd {
-        arguments.flags |= CLONE_PIDFD;
-        arguments.pidfd = std::ptr::from_mut(pidfd) as u64;
-    }
-    if let Some(directory) = cgroup {
-        arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.flags = CLONE_PIDFD | surroundings.flags();
+    arguments.pidfd = std::ptr::from_mut(pidfd) as u64;
+    if let Surroundings::Cgroup(directory) = surroundings {
         arguments.cgroup = raw_u64(directory.as_raw_fd());
     }
     // SAFETY: the arguments are initialized, live through the call, and have the size given; without
@@ -79,8 +103,8 @@ unsafe fn clone3(cgroup: Option<BorrowedFd<'_>>, pidfd: Option<&mut RawFd>) -> c
 
 /// # Safety
 /// As for [`clone3`].
-unsafe fn clone(pidfd: Option<&mut RawFd>) -> c_long {
-    let flags = if pidfd.is_some() { CLONE_PIDFD } else { 0 } | raw_u64(libc::SIGCHLD);
+unsafe fn clone(flags: u64, pidfd: Option<&mut RawFd>) -> c_long {
+    let flags = flags | if pidfd.is_some() { CLONE_PIDFD } else { 0 } | raw_u64(libc::SIGCHLD);
     let pidfd = pidfd.map_or(std::ptr::null_mut(), std::ptr::from_mut);
     // The order of flags, stack and pidfd is the same on every machine but s390 and cris; the two
     // arguments after them are not used.

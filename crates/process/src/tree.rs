@@ -9,6 +9,8 @@ use crate::descendants::{self, Children, DescendantsError};
 use crate::leader::{self, GroupSignalError, Leader, WaitError};
 use crate::leaf::{CgroupLeaf, LeafError, Population};
 use crate::members;
+use crate::namespace::PidNamespace;
+use crate::poll::is_readable;
 use crate::proof::TreeGone;
 use crate::sys;
 
@@ -19,6 +21,8 @@ pub enum Containment {
     Cgroup(CgroupLeaf),
     /// This process is a child subreaper and has no other children.
     Subreaper,
+    /// A PID namespace, whose init is the only child of this process.
+    PidNamespace(PidNamespace),
     /// Its process group only: `setsid` is a way out, and nothing proves the tree gone.
     Group,
 }
@@ -32,6 +36,15 @@ pub enum Containment {
 pub struct Tree {
     containment: Containment,
     leader: Leader,
+}
+
+/// Says what to poll for when the last member of a tree goes.
+#[derive(Clone, Copy, Debug)]
+pub enum TreeEvent<'a> {
+    /// `POLLPRI` says that [`Tree::state`] may answer otherwise than it last did.
+    Changed(BorrowedFd<'a>),
+    /// `POLLIN` says that nothing is left.
+    Ended(BorrowedFd<'a>),
 }
 
 /// Says what is left of a tree.
@@ -76,7 +89,10 @@ pub enum TreeError {
     /// The group could not be signalled.
     #[error("cannot signal the group")]
     Group(#[source] GroupSignalError),
-    /// The leader could not be waited for.
+    /// The init of the PID namespace could not be killed.
+    #[error("cannot kill the init of the PID namespace: {0}")]
+    Init(Errno),
+    /// The leader, or the init of its PID namespace, could not be waited for.
     #[error("cannot wait for the leader")]
     Leader(#[source] WaitError),
     /// The kernel did not say whether there are children.
@@ -109,6 +125,7 @@ impl TreeError {
             Self::Descendants(DescendantsError::Read(errno))
             | Self::Descriptor(errno)
             | Self::Children(errno)
+            | Self::Init(errno)
             | Self::Group(GroupSignalError::Refused(errno))
             | Self::Leader(WaitError::Wait(errno)) => Some(errno),
             Self::Descendants(
@@ -116,7 +133,7 @@ impl TreeError {
             )
             | Self::Partial
             | Self::Group(GroupSignalError::Gone | GroupSignalError::Unsupported)
-            | Self::Leader(WaitError::Running) => None,
+            | Self::Leader(WaitError::Running | WaitError::Unreported) => None,
         }
     }
 }
@@ -142,6 +159,7 @@ impl Tree {
         match self.containment {
             Containment::Cgroup(_) => Some(Mechanism::Cgroup),
             Containment::Subreaper => Some(Mechanism::Subreaper),
+            Containment::PidNamespace(_) => Some(Mechanism::PidNamespace),
             Containment::Group => None,
         }
     }
@@ -150,14 +168,20 @@ impl Tree {
     pub fn leaf(&self) -> Option<&CgroupLeaf> {
         match &self.containment {
             Containment::Cgroup(leaf) => Some(leaf),
-            Containment::Subreaper | Containment::Group => None,
+            Containment::Subreaper | Containment::PidNamespace(_) | Containment::Group => None,
         }
     }
 
-    /// Borrows the descriptor to poll for `POLLPRI` when the last member goes. Without one the tree
-    /// is to be looked at again from time to time.
-    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.leaf().map(CgroupLeaf::events)
+    /// Returns what to poll for while the tree is not empty. Without it the tree is to be looked at
+    /// again from time to time.
+    pub fn event(&self) -> Option<TreeEvent<'_>> {
+        match &self.containment {
+            Containment::Cgroup(leaf) => Some(TreeEvent::Changed(leaf.events())),
+            // It stays readable, and has nothing more to tell then.
+            Containment::PidNamespace(namespace) if namespace.has_ended() => None,
+            Containment::PidNamespace(namespace) => Some(TreeEvent::Ended(namespace.pidfd())),
+            Containment::Subreaper | Containment::Group => None,
+        }
     }
 
     /// Reaps the ended leader; see [`Leader::reap`].
@@ -201,9 +225,9 @@ impl Tree {
         self.signal_members(Signal::Term)
     }
 
-    /// Kills the leader and each member: all at once where a control group contains them, else those
-    /// that are seen now. Repeat it until [`Tree::state`] is empty: what forks can escape a round.
-    /// Orphans that ended are reaped.
+    /// Kills the leader and each member: all at once where a control group contains them, or a PID
+    /// namespace whose leader has ended, else those that are seen now. Repeat it until
+    /// [`Tree::state`] is empty: what forks can escape a round. Orphans that ended are reaped.
     ///
     /// # Errors
     /// [`TreeError`] when not everything was killed, or when it could not be counted or reaped.
@@ -215,14 +239,16 @@ impl Tree {
                 leaf.kill().map_err(TreeError::Leaf)?;
                 Signalled { sent: members?, refused: 0 }
             }
-            Containment::Subreaper => {
-                let leader = self.leader.signal(Signal::Kill);
-                let mut signalled = self.signal_members(Signal::Kill)?;
-                if matches!(leader, Err(SignalError::Refused(_))) {
-                    signalled.refused = signalled.refused.saturating_add(1);
-                }
-                signalled
+            // The init is needed until it has told the exit of the leader.
+            Containment::PidNamespace(_) if self.leader.observe_exit() == Ok(None) => {
+                self.kill_each()?
             }
+            Containment::PidNamespace(namespace) => {
+                let members = self.count();
+                namespace.kill().map_err(TreeError::Init)?;
+                Signalled { sent: members?, refused: 0 }
+            }
+            Containment::Subreaper => self.kill_each()?,
             Containment::Group => {
                 // All at once, as far as the kernel can: a leader that sees its members go one by
                 // one would go on, and exit by itself.
@@ -247,7 +273,13 @@ impl Tree {
     /// # Errors
     /// [`TreeError::Descendants`] when the children could not be listed.
     pub fn reap_orphans(&self) -> Result<u32, TreeError> {
-        descendants::reap_children_but(self.unreaped_leader()).map_err(TreeError::Descendants)
+        let kept = match &self.containment {
+            Containment::Cgroup(_) | Containment::Subreaper | Containment::Group => {
+                self.unreaped_leader()
+            }
+            Containment::PidNamespace(namespace) => namespace.unreaped_init(),
+        };
+        descendants::reap_children_but(kept).map_err(TreeError::Descendants)
     }
 
     /// Looks what is left of the tree.
@@ -256,11 +288,20 @@ impl Tree {
     }
 
     /// Proves that the tree is gone, after its leader was reaped: the control group is empty and
-    /// removed, or this subreaper has no child left (`ECHILD`).
+    /// removed, this subreaper has no child left (`ECHILD`), or the init of the PID namespace is
+    /// reaped, before which the kernel has ended everything inside.
     ///
     /// # Errors
     /// [`NotGone`]; the tree is as it was and can be asked again.
     pub fn prove_gone(&mut self) -> Result<TreeGone, NotGone> {
+        if let Containment::PidNamespace(namespace) = &mut self.containment {
+            return namespace.reap().map_err(|error| match error {
+                WaitError::Running => NotGone::Populated,
+                WaitError::Wait(_) | WaitError::Unreported => {
+                    NotGone::Unknown(TreeError::Leader(error))
+                }
+            });
+        }
         if self.leader.reaped().is_none() {
             return Err(NotGone::LeaderNotReaped);
         }
@@ -282,13 +323,17 @@ impl Tree {
                     }
                 }
             }
-            Containment::Group => Err(NotGone::NoProof),
+            Containment::PidNamespace(_) | Containment::Group => Err(NotGone::NoProof),
         }
     }
 
     fn look(&self) -> Result<TreeState, TreeError> {
-        let running_leader = self.leader.observe_exit().map_err(TreeError::Leader)?.is_none();
         match &self.containment {
+            Containment::PidNamespace(namespace) => {
+                if namespace.has_ended() {
+                    return Ok(TreeState::Empty);
+                }
+            }
             Containment::Cgroup(leaf) => match leaf.populated().map_err(TreeError::Leaf)? {
                 Population::Empty => return Ok(TreeState::Empty),
                 Population::Populated => {}
@@ -301,8 +346,9 @@ impl Tree {
                 }
             }
             Containment::Subreaper | Containment::Group => {
+                let has_ended = self.leader.observe_exit().map_err(TreeError::Leader)?.is_some();
                 let members = self.count()?;
-                if members == 0 && !running_leader {
+                if members == 0 && has_ended {
                     return Ok(TreeState::Empty);
                 }
                 return Ok(TreeState::Populated { members });
@@ -313,6 +359,15 @@ impl Tree {
 
     fn count(&self) -> Result<u32, TreeError> {
         self.each_member(|_, _| {})
+    }
+
+    fn kill_each(&self) -> Result<Signalled, TreeError> {
+        let leader = self.leader.signal(Signal::Kill);
+        let mut signalled = self.signal_members(Signal::Kill)?;
+        if matches!(leader, Err(SignalError::Refused(_))) {
+            signalled.refused = signalled.refused.saturating_add(1);
+        }
+        Ok(signalled)
     }
 
     fn signal_members(&self, signal: Signal) -> Result<Signalled, TreeError> {
@@ -335,10 +390,22 @@ impl Tree {
 
     /// The members' numbers besides the leader's, which is another process's once it was reaped.
     fn list(&self) -> Result<Vec<Pid>, TreeError> {
+        let mut leader = self.unreaped_leader();
         let mut listed = match &self.containment {
             Containment::Cgroup(leaf) => leaf.members().map_err(TreeError::Leaf)?,
             Containment::Subreaper => {
                 descendants::own_descendants().map_err(TreeError::Descendants)?
+            }
+            // Orphans come to the init; whoever is inside descends from it.
+            Containment::PidNamespace(namespace) => {
+                // Its init reaps it as soon as it ends.
+                leader = leader.filter(|_| !is_readable(self.leader.pidfd()));
+                match namespace.unreaped_init() {
+                    Some(init) => {
+                        descendants::descendants_of(init).map_err(TreeError::Descendants)?
+                    }
+                    None => Vec::new(),
+                }
             }
             Containment::Group => match list_processes() {
                 ProcessList::Complete(stats) => stats
@@ -349,7 +416,7 @@ impl Tree {
                 ProcessList::Partial(_) => return Err(TreeError::Partial),
             },
         };
-        listed.retain(|pid| Some(*pid) != self.unreaped_leader());
+        listed.retain(|pid| Some(*pid) != leader);
         Ok(listed)
     }
 

@@ -95,6 +95,9 @@ pub enum StdinRefused {
     /// The child does not run yet.
     #[error("the child does not run yet")]
     NotStarted,
+    /// The child has not taken what was written before.
+    #[error("what was written before waits for the child; the input is closed after it")]
+    Waiting,
     /// It cannot be said whether the input was closed.
     #[error("it is not known whether the input was closed")]
     Uncertain,

@@ -4,9 +4,9 @@
 
 use placement_contract::attempt::RunnerStatus;
 use placement_contract::{
-    AttemptId, CapabilityReport, CleanupScope, Code, EnvironmentName, ExecutionState, Exit,
-    ExitObservation, Generation, Id, Mechanism, MechanismReport, OwnerId, RecipientId, Refusal,
-    Secret, StreamName,
+    AttemptId, CapabilityReport, CleanupScope, Code, Controller, EnvironmentName, ExecutionState,
+    Exit, ExitObservation, Generation, Id, Mechanism, MechanismReport, OwnerId, RecipientId,
+    Refusal, Secret, StreamName,
 };
 use placement_identity::ProcessIdentity;
 use placement_protocol::{
@@ -161,6 +161,7 @@ fn a_probe_and_the_answers_to_an_order_survive_the_wire() {
         capability: CleanupScope::ContainedTree,
         mechanism: Some(Mechanism::Cgroup),
         exit_observation: ExitObservation::Independent,
+        controllers: vec![Controller::Memory],
         mechanisms: vec![MechanismReport {
             mechanism: Mechanism::Cgroup,
             available: true,

@@ -1,6 +1,7 @@
 //! From the order to a claimed attempt whose sockets answer.
 
 use crate::clock::SystemClock;
+use crate::closing::Closing;
 use crate::desk::{Desk, FIRST_STATE};
 use crate::input::Input;
 use crate::output::Output;
@@ -13,6 +14,7 @@ use placement_contract::{
     CleanupScope, Code, EvidenceKind, ExecutionState, Generation, LaunchRequest, Mechanism,
     Refusal, RunnerId, Secret,
 };
+use placement_executable::KnownDigests;
 use placement_homes::{
     AliveLock, AttemptDir, CONTROL_SOCKET, DATA_SOCKET, HomeKey, LogLimits, LogWriter, Root,
 };
@@ -23,6 +25,7 @@ use placement_resources::ResolvedGrant;
 use placement_store::{Fields, Row, RunnerClaim, StorePaths};
 use placement_transport::{Link, Listener, bind};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -78,6 +81,7 @@ struct Claimed {
     grants: Vec<ResolvedGrant>,
     mechanism: Option<Mechanism>,
     attempt_dir: AttemptDir,
+    known_digests: Option<KnownDigests>,
     alive: AliveLock,
     output: Output,
     control: Listener,
@@ -96,7 +100,7 @@ impl Claimed {
             Some(json) => serde_json::from_str(json)
                 .map_err(|_| storage("the stored grants are malformed"))?,
         };
-        let attempt_dir = make_attempt_dir(order)?;
+        let (attempt_dir, digests) = make_attempt_dir(order)?;
         let failed = |phrase: &str| {
             NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())
         };
@@ -115,6 +119,7 @@ impl Claimed {
             grants,
             mechanism: row.mechanism.filter(|_| contained),
             attempt_dir,
+            known_digests: digests.map(|file| KnownDigests::new(file, Arc::new(SystemClock))),
             alive,
             output,
             control,
@@ -145,6 +150,7 @@ impl Claimed {
             grants: self.grants,
             mechanism: self.mechanism,
             attempt_dir: self.attempt_dir,
+            known_digests: self.known_digests,
             alive: self.alive,
             port: Some(port),
             signals,
@@ -153,6 +159,7 @@ impl Claimed {
             desk,
             output: self.output,
             input: Input::default(),
+            closing: Closing::default(),
             writes: Writes::new(),
             queued_write: 0,
             stop: Stop::default(),
@@ -160,6 +167,7 @@ impl Claimed {
             exit: None,
             tree: None,
             gate: Gate::Shut,
+            oom_kills: 0,
             gone_without_child: None,
             pipes: Pipes::default(),
             deadline: None,
@@ -204,7 +212,8 @@ fn claim_row(scribe: &mut Scribe, generation: Generation, by: Instant) -> Result
     }
 }
 
-fn make_attempt_dir(order: &LaunchOrder) -> Result<AttemptDir, NotStarted> {
+/// Makes the attempt's directory, and opens the file in which digests of programs are kept.
+fn make_attempt_dir(order: &LaunchOrder) -> Result<(AttemptDir, Option<File>), NotStarted> {
     let failed = |phrase: &str| {
         NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())
     };
@@ -212,7 +221,9 @@ fn make_attempt_dir(order: &LaunchOrder) -> Result<AttemptDir, NotStarted> {
         Root::open(&order.root).map_err(|_| failed("the root directory could not be opened"))?;
     let key =
         HomeKey::parse(order.home_key.as_str()).map_err(|_| failed("the home key is malformed"))?;
-    root.create_attempt(&key).map_err(|_| failed("the attempt directory could not be made"))
+    let attempt_dir =
+        root.create_attempt(&key).map_err(|_| failed("the attempt directory could not be made"))?;
+    Ok((attempt_dir, root.digests()))
 }
 
 fn make_output(

@@ -8,10 +8,11 @@ use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{CleanupScope, Code, EvidenceKind, ExecutionState, Mechanism, StdinMode};
 use placement_executable::{Kind, Measured};
+use placement_identity::{IdentityError, ProcessIdentity};
 use placement_materialize::{Inputs, Materialization, Progress, Ready, Values};
 use placement_process::{
-    CgroupLeaf, CgroupSite, Containment, ExecOutcome, ExecWay, Gated, OnParentDeath, Opened, Pipe,
-    Program, Spawn, Tree, dev_null, spawn,
+    Birthplace, CgroupLeaf, CgroupSite, Containment, ExecOutcome, ExecWay, Gated, LimitError,
+    OnParentDeath, Opened, PidNamespace, Pipe, Program, Spawn, Tree, dev_null, spawn,
 };
 use placement_protocol::StopMode;
 use placement_store::{Fields, RecordError};
@@ -23,10 +24,10 @@ use std::time::{Duration, Instant};
 /// Time for the exec itself, after the gate is open.
 const EXEC: Duration = Duration::from_secs(10);
 
-/// A process behind its gate and what it will live in.
+/// A process behind its gate and the leaf in which it waits.
 pub(crate) struct Created {
     gated: Gated,
-    containment: Containment,
+    leaf: Option<CgroupLeaf>,
     stdin: Option<OwnedFd>,
 }
 
@@ -40,6 +41,7 @@ impl Runner {
             temporary_base: self.order.tmp_base.clone(),
             search_path: self.order.search_path.clone(),
             values,
+            known_digests: self.known_digests.take(),
         });
         loop {
             self.turn(Some(Instant::now()));
@@ -80,10 +82,25 @@ impl Runner {
             return Err(NotStarted::stopped());
         }
         let leaf = match &site {
-            Some(site) => Some(site.create(&leaf_name).map_err(|_| no_containment())?),
+            Some(site) => Some(self.create_leaf(site, &leaf_name)?),
             None => None,
         };
         self.spawn(ready, leaf)
+    }
+
+    /// Makes the leaf with its limits, before anything is in it.
+    fn create_leaf(&self, site: &CgroupSite, name: &str) -> Result<CgroupLeaf, NotStarted> {
+        let limits = &self.request.supervision.limits;
+        let unsupported =
+            |error: LimitError| NotStarted::plain(Code::UnsupportedCapability, error.to_string());
+        site.enable(limits.controllers()).map_err(unsupported)?;
+        let leaf = site.create(name).map_err(|_| no_containment())?;
+        if let Err(error) = leaf.limit(limits) {
+            // Empty: it never had a member. If it stays, the next reconcile removes it.
+            leaf.remove().ok();
+            return Err(unsupported(error));
+        }
+        Ok(leaf)
     }
 
     fn spawn(&mut self, ready: &Ready, leaf: Option<CgroupLeaf>) -> Result<Created, NotStarted> {
@@ -104,7 +121,11 @@ impl Runner {
             stdin: plumbing.stdin_theirs.as_fd(),
             stdout: plumbing.stdout.theirs.as_fd(),
             stderr: plumbing.stderr.theirs.as_fd(),
-            leaf: leaf.as_ref(),
+            birthplace: match (&leaf, self.mechanism) {
+                (Some(leaf), _) => Birthplace::Leaf(leaf),
+                (None, Some(Mechanism::PidNamespace)) => Birthplace::PidNamespace,
+                (None, Some(Mechanism::Cgroup | Mechanism::Subreaper) | None) => Birthplace::Here,
+            },
             on_parent_death: OnParentDeath::Die,
         });
         let gated = match spawned {
@@ -122,29 +143,24 @@ impl Runner {
             stderr: Some(plumbing.stderr.ours),
             discarding: false,
         };
-        let containment = match (leaf, self.mechanism) {
-            (Some(leaf), _) => Containment::Cgroup(leaf),
-            (None, Some(Mechanism::Subreaper)) => Containment::Subreaper,
-            (None, Some(Mechanism::Cgroup | Mechanism::PidNamespace) | None) => Containment::Group,
-        };
-        Ok(Created { gated, containment, stdin: plumbing.stdin_ours })
+        Ok(Created { gated, leaf, stdin: plumbing.stdin_ours })
     }
 
     /// Commits who the process is, and opens its gate: a program never runs unrecorded.
     pub(crate) fn open_gate(&mut self, created: Created) -> Result<(), NotStarted> {
-        let Created { gated, containment, stdin } = created;
-        let Ok(identity) = gated.identity() else {
+        let Created { gated, leaf, stdin } = created;
+        let Ok((identity, init)) = identities(&gated) else {
             drop(gated);
-            self.keep_leaf(containment);
+            self.keep_leaf(leaf);
             let phrase = "the child's identity cannot be told";
             return Err(NotStarted::behind_gate(Code::Unavailable, phrase));
         };
-        let leaf_id = match &containment {
-            Containment::Cgroup(leaf) => Some(leaf.id()),
-            Containment::Subreaper | Containment::Group => None,
-        };
-        let detail = format!("pid {}, group {}", identity.pid.get(), identity.pgid.get());
-        let fields = Fields { child: Some(identity), leaf_id, ..Fields::default() };
+        let leaf_id = leaf.as_ref().map(CgroupLeaf::id);
+        let mut detail = format!("pid {}, group {}", identity.pid.get(), identity.pgid.get());
+        if let Some(init) = &init {
+            detail = format!("{detail}, init {}", init.pid.get());
+        }
+        let fields = Fields { child: Some(identity), init, leaf_id, ..Fields::default() };
         let entry = Entry::row(EvidenceKind::ChildIdentified, detail).with(fields);
         let by = self.start_by();
         let committed = self.commit(entry, by);
@@ -159,14 +175,22 @@ impl Runner {
         };
         if let Some(refused) = refused {
             drop(gated);
-            self.keep_leaf(containment);
+            self.keep_leaf(leaf);
             return Err(refused);
         }
         let opened = match self.await_exec(gated) {
             Ok(opened) => opened,
             Err(refused) => {
-                self.keep_leaf(containment);
+                self.keep_leaf(leaf);
                 return Err(refused);
+            }
+        };
+        let containment = match (leaf, opened.namespace, self.mechanism) {
+            (Some(leaf), _, _) => Containment::Cgroup(leaf),
+            (None, Some(namespace), _) => Containment::PidNamespace(namespace),
+            (None, None, Some(Mechanism::Subreaper)) => Containment::Subreaper,
+            (None, None, Some(Mechanism::Cgroup | Mechanism::PidNamespace) | None) => {
+                Containment::Group
             }
         };
         let way = match opened.way {
@@ -219,8 +243,8 @@ impl Runner {
     }
 
     /// Removes the leaf of a child that never ran; its proof is recorded with the end.
-    fn keep_leaf(&mut self, containment: Containment) {
-        if let Containment::Cgroup(leaf) = containment
+    fn keep_leaf(&mut self, leaf: Option<CgroupLeaf>) {
+        if let Some(leaf) = leaf
             && let Ok(gone) = leaf.remove()
         {
             self.gone_without_child = Some(gone);
@@ -228,7 +252,10 @@ impl Runner {
     }
 
     fn open_input(&mut self, stdin: Option<OwnedFd>) {
-        let Some(stdin) = stdin else { return };
+        let Some(stdin) = stdin else {
+            self.input = Input::nothing();
+            return;
+        };
         self.input = Input::open(stdin);
         if let Some(text) = &self.request.launch.stdin {
             let close = self.request.launch.stdin_eof;
@@ -277,7 +304,9 @@ impl Runner {
     }
 
     fn plumb(&self) -> Result<Plumbing, ()> {
-        let wants_input = self.request.launch.stdin.is_some()
+        let launch = &self.request.launch;
+        let wants_input = launch.stdin.is_some()
+            || launch.session_end.is_some()
             || self.request.supervision.stdin == StdinMode::Pipe;
         let (stdin_theirs, stdin_ours) = if wants_input {
             let pipe = Pipe::to_child().map_err(|_| ())?;
@@ -300,6 +329,12 @@ struct Plumbing {
     stdin_ours: Option<OwnedFd>,
     stdout: Pipe,
     stderr: Pipe,
+}
+
+/// Reads who the process is, and its init where it has one.
+fn identities(gated: &Gated) -> Result<(ProcessIdentity, Option<ProcessIdentity>), IdentityError> {
+    let init = gated.namespace().map(PidNamespace::identity).transpose()?;
+    Ok((gated.identity()?, init))
 }
 
 /// An ELF file runs through the descriptor that it was measured on; anything else by its path.

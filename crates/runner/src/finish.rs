@@ -41,6 +41,8 @@ impl Runner {
 
     /// Records the proof and the end in one transaction, closes the log and the sockets.
     pub(crate) fn finish(mut self, not_started: Option<&NotStarted>) {
+        // Before the leaf goes with its counts.
+        self.record_oom_kills();
         let mut rows = self.proof_rows();
         rows.push(Draft::new(EvidenceKind::RunnerFinished, self.closing_phrase()));
         self.scribe.push(Entry::rows(rows));

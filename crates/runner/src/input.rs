@@ -14,6 +14,8 @@ pub(crate) enum Writer {
     Launch,
     /// The recipient, under this write id.
     Recipient(u64),
+    /// A control call; it only closes.
+    Control,
 }
 
 /// What became of a write.
@@ -34,7 +36,10 @@ pub(crate) enum Written {
         written: usize,
     },
     /// Input was closed because it was asked for.
-    Closed,
+    Closed {
+        /// Who asked for it.
+        writer: Writer,
+    },
 }
 
 #[derive(Debug)]
@@ -48,6 +53,8 @@ struct Write {
 /// The child's input pipe and what waits for it.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
+    /// The program runs, with an input or without one.
+    begun: bool,
     pipe: Option<OwnedFd>,
     waiting: VecDeque<Write>,
     waiting_bytes: usize,
@@ -56,7 +63,22 @@ pub(crate) struct Input {
 impl Input {
     /// Takes over our end of the pipe.
     pub(crate) fn open(pipe: OwnedFd) -> Self {
-        Self { pipe: Some(pipe), ..Self::default() }
+        Self { begun: true, pipe: Some(pipe), ..Self::default() }
+    }
+
+    /// Stands for the input of a program that was given none.
+    pub(crate) fn nothing() -> Self {
+        Self { begun: true, ..Self::default() }
+    }
+
+    /// Says whether the program runs, with an input or without one.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Says whether the child reads the end of its input, once it has read what was written.
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.begun && self.pipe.is_none()
     }
 
     /// Says whether input can still be taken.
@@ -120,7 +142,7 @@ impl Input {
         finished.push(Written::Whole { writer: write.writer, bytes: write.bytes.len() });
         if write.then_close {
             self.pipe = None;
-            finished.push(Written::Closed);
+            finished.push(Written::Closed { writer: write.writer });
         }
     }
 }
@@ -152,7 +174,8 @@ mod tests {
             answers = input.pump();
         }
         let whole = Written::Whole { writer: Writer::Recipient(1), bytes: 100_000 };
-        assert_eq!(answers, vec![whole, Written::Closed]);
+        let closed = Written::Closed { writer: Writer::Recipient(1) };
+        assert_eq!(answers, vec![whole, closed]);
         while let Ok(count) = reader.read(&mut buffer) {
             if count == 0 {
                 break;
@@ -185,8 +208,34 @@ mod tests {
         let mut input = Input::open(ours);
         input.queue(Writer::Recipient(1), Vec::new(), true);
         let whole = Written::Whole { writer: Writer::Recipient(1), bytes: 0 };
-        assert_eq!(input.pump(), vec![whole, Written::Closed]);
+        let closed = Written::Closed { writer: Writer::Recipient(1) };
+        assert_eq!(input.pump(), vec![whole, closed]);
         assert!(!input.is_open());
+    }
+
+    #[test]
+    fn a_close_comes_after_what_was_written_before() {
+        let (theirs, ours) = pipe();
+        let mut input = Input::open(ours);
+        input.queue(Writer::Recipient(1), vec![1; 100_000], false);
+        input.queue(Writer::Control, Vec::new(), true);
+        assert_eq!(input.pump(), vec![]);
+        assert!(!input.is_open() && !input.is_closed(), "it is asked for and not yet so");
+        let mut reader = std::fs::File::from(theirs);
+        let mut buffer = vec![0; 65_536];
+        let mut answers = Vec::new();
+        while answers.is_empty() {
+            assert!(reader.read(&mut buffer).unwrap() > 0, "no end before the last byte");
+            answers = input.pump();
+        }
+        assert_eq!(answers.last(), Some(&Written::Closed { writer: Writer::Control }));
+        assert!(input.is_closed());
+    }
+
+    #[test]
+    fn an_input_that_was_never_given_is_closed_from_the_start_of_the_program() {
+        assert!(!Input::default().has_begun() && !Input::default().is_closed());
+        assert!(Input::nothing().has_begun() && Input::nothing().is_closed());
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! the store. A stalled store never stalls the loop.
 //!
 //! Reading order: `enter`, `run`, `claim`, `create`, `supervise`, `finish`, `refused`; then `runner`
-//! (one turn of the loop), `serve`, `desk`, `output`, `memory_spool`, `input`, `stop`, `drain`,
+//! (one turn of the loop), `serve`, `desk`, `output`, `memory_spool`, `input`, `closing`, `stop`, `drain`,
 //! `scribe`, `clock`.
 //!
 //! ```no_run
@@ -18,6 +18,7 @@
 
 mod claim;
 mod clock;
+mod closing;
 mod create;
 mod desk;
 mod drain;

@@ -44,6 +44,10 @@ impl NotStarted {
 
     /// Returns what the host is told.
     pub(crate) fn refusal(&self) -> Refusal {
-        Refusal::new(self.code, self.message.clone())
+        let refusal = Refusal::new(self.code, self.message.clone());
+        if self.rows.iter().any(|row| row.kind == EvidenceKind::ExecutableChanged) {
+            return refusal.with_hint("look at the program, and plan the launch again with it");
+        }
+        refusal
     }
 }

@@ -1,5 +1,6 @@
 //! The state of one attempt's runner, and one turn of its loop.
 
+use crate::closing::Closing;
 use crate::desk::{Desk, Seat};
 use crate::input::Input;
 use crate::output::{Output, SpoolFailed};
@@ -8,8 +9,9 @@ use crate::stop::{Stop, StopCause};
 use placement_contract::{
     EvidenceKind, ExecutionState, Exit, LaunchRequest, Mechanism, OnHostLoss, StreamName,
 };
+use placement_executable::KnownDigests;
 use placement_homes::{AliveLock, AttemptDir, StreamEnd};
-use placement_process::{Released, Signals, Tree, TreeGone};
+use placement_process::{Released, Signals, Tree, TreeEvent, TreeGone};
 use placement_protocol::{ExitNotice, FromRunner, LaunchOrder, StopMode, Writes};
 use placement_store::Row;
 use placement_transport::Link;
@@ -24,6 +26,8 @@ pub(crate) struct Runner {
     pub(crate) grants: Vec<placement_resources::ResolvedGrant>,
     pub(crate) mechanism: Option<Mechanism>,
     pub(crate) attempt_dir: AttemptDir,
+    /// Digests of programs, until the program is measured.
+    pub(crate) known_digests: Option<KnownDigests>,
     /// Held for life: its end proves the runner gone.
     pub(crate) alive: AliveLock,
     pub(crate) port: Option<Link>,
@@ -34,6 +38,7 @@ pub(crate) struct Runner {
     pub(crate) desk: Desk,
     pub(crate) output: Output,
     pub(crate) input: Input,
+    pub(crate) closing: Closing,
     pub(crate) writes: Writes,
     /// The newest write id that waits for the child.
     pub(crate) queued_write: u64,
@@ -42,6 +47,8 @@ pub(crate) struct Runner {
     pub(crate) exit: Option<Exit>,
     pub(crate) tree: Option<Tree>,
     pub(crate) gate: Gate,
+    /// Processes of the tree that the kernel killed for want of memory, as far as they are recorded.
+    pub(crate) oom_kills: u64,
     /// The leaf of a child that never ran, removed.
     pub(crate) gone_without_child: Option<TreeGone>,
     pub(crate) pipes: Pipes,
@@ -116,6 +123,7 @@ impl Runner {
             self.deadline_elapsed();
         }
         self.desk.expire(now);
+        self.answer_late_closings(now);
         let settled = self.output.settle(now);
         self.note_spool(settled);
         self.send_output();
@@ -151,16 +159,22 @@ impl Runner {
     pub(crate) fn request_stop(&mut self, mode: StopMode, grace: Duration, cause: StopCause) {
         let Some(detail) = self.stop.request(mode, grace, cause) else { return };
         self.record(EvidenceKind::StopRequested, detail);
-        if self.exit.is_none() {
+        if !self.has_exited() {
             self.state = ExecutionState::Stopping;
         }
     }
 
+    /// Says whether there was a child and it has ended, though perhaps nobody knows how.
+    pub(crate) fn has_exited(&self) -> bool {
+        self.tree.is_some() && self.state == ExecutionState::Exited
+    }
+
     /// Tells the bound recipient how the child ended.
     pub(crate) fn tell_exit(&mut self) {
-        if self.exit.is_some() {
-            let notice =
-                ExitNotice { exit: self.exit, uncertain: false, stopped: self.stop.is_requested() };
+        if self.has_exited() {
+            let uncertain = self.exit.is_none();
+            let stopped = self.stop.is_requested();
+            let notice = ExitNotice { exit: self.exit, uncertain, stopped };
             let generation = self.desk.generation();
             self.desk.tell(FromRunner::Exit { generation, notice });
         }
@@ -197,7 +211,13 @@ impl Runner {
             .map(|(_, descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags))
             .collect();
         let now = Instant::now();
-        let times = [wake_at, self.output.wake_at(), self.desk.wake_at(), self.deadline];
+        let times = [
+            wake_at,
+            self.output.wake_at(),
+            self.desk.wake_at(),
+            self.closing.wake_at(),
+            self.deadline,
+        ];
         let left = times.into_iter().flatten().min().map(|at| at.saturating_duration_since(now));
         let left = left.map(|left| Timespec::try_from(left).unwrap_or(A_SECOND));
         // An interrupted poll is a turn without news.
@@ -231,10 +251,17 @@ impl Runner {
             watched.push((Polled::Desk(seat), descriptor, flags));
         }
         if let Some(tree) = &self.tree {
-            if self.exit.is_none() {
-                watched.push((Polled::Leader, tree.leader().pidfd(), PollFlags::IN));
-            } else if let Some(descriptor) = tree.descriptor() {
-                watched.push((Polled::Tree, descriptor, PollFlags::PRI));
+            if self.has_exited() {
+                match tree.event() {
+                    Some(TreeEvent::Changed(events)) => {
+                        watched.push((Polled::Tree, events, PollFlags::PRI));
+                    }
+                    Some(TreeEvent::Ended(end)) => watched.push((Polled::Tree, end, PollFlags::IN)),
+                    None => {}
+                }
+            } else {
+                let exit = tree.leader().exit_descriptor();
+                watched.push((Polled::Leader, exit, PollFlags::IN));
             }
         }
         for (what, pipe, stream) in [
@@ -280,7 +307,7 @@ impl Runner {
 
     fn deadline_elapsed(&mut self) {
         self.deadline = None;
-        if self.exit.is_none() {
+        if !self.has_exited() {
             let after = self.request.supervision.deadline_ms.unwrap_or_default();
             self.record(EvidenceKind::DeadlineElapsed, format!("after {after} ms"));
             let grace = self.request.timeouts.stop_grace();

@@ -320,10 +320,20 @@ impl Writing {
 }
 
 fn merge(kept: &mut Fields, new: Fields) {
-    let Fields { runner, child, attachment, mechanism, leaf_path, leaf_id, home_key, tmp_key } =
-        new;
+    let Fields {
+        runner,
+        child,
+        init,
+        attachment,
+        mechanism,
+        leaf_path,
+        leaf_id,
+        home_key,
+        tmp_key,
+    } = new;
     kept.runner = runner.or(kept.runner.take());
     kept.child = child.or(kept.child.take());
+    kept.init = init.or(kept.init.take());
     kept.attachment = attachment.or(kept.attachment.take());
     kept.mechanism = mechanism.or(kept.mechanism);
     kept.leaf_path = leaf_path.or(kept.leaf_path.take());

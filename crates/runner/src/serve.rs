@@ -9,7 +9,7 @@ use placement_contract::attempt::RunnerStatus;
 use placement_protocol::writes::WriteVerdict;
 use placement_protocol::{
     Attach, AttachRefused, AttachReply, ControlAnswer, ControlCall, ControlRequest, FromRecipient,
-    FromRunner, InputAck, InputRefused, StdinRefused, StdinReply, StopReply,
+    FromRunner, InputAck, InputRefused, StdinRefused, StopReply,
 };
 use std::time::Instant;
 
@@ -55,10 +55,7 @@ impl Runner {
                 ControlAnswer::Stop(StopReply { accepted: true, recorded: false, execution })
             }
             ControlCall::Attach(attach) => ControlAnswer::Attach(self.attach(attach, brought)),
-            ControlCall::CloseStdin => ControlAnswer::CloseStdin(StdinReply {
-                closed: false,
-                reason: Some(StdinRefused::Unsupported),
-            }),
+            ControlCall::CloseStdin => return self.close_stdin(peer, request.probe),
         };
         self.desk.answer(peer, request.probe, answer);
     }
@@ -119,7 +116,7 @@ impl Runner {
         let write_id = input.write_id;
         let refused = if input.generation != self.desk.generation() {
             Some(InputRefused::NotBound)
-        } else if self.exit.is_some() {
+        } else if self.has_exited() {
             Some(InputRefused::Exited)
         } else {
             match self.judge_write(&input) {
@@ -166,6 +163,8 @@ impl Runner {
                 Written::Whole { writer: Writer::Launch, bytes } => {
                     self.record(EvidenceKind::StdinAccepted, format!("{bytes} bytes"));
                 }
+                // It has no bytes; that it is closed comes next.
+                Written::Whole { writer: Writer::Control, .. } => {}
                 Written::Whole { writer: Writer::Recipient(write_id), .. } => {
                     self.writes.remember(write_id);
                     self.acknowledge_write(write_id, None);
@@ -175,22 +174,42 @@ impl Runner {
                         let detail = format!("the child took {written} bytes of a write");
                         self.record(EvidenceKind::StdinUncertain, detail);
                     }
-                    if let Writer::Recipient(write_id) = writer {
-                        let refused = if written > 0 {
-                            InputRefused::Uncertain
-                        } else {
-                            InputRefused::Closed
-                        };
-                        self.acknowledge_write(write_id, Some(refused));
-                    }
+                    self.answer_broken(writer, written);
                 }
-                Written::Closed => self.record(EvidenceKind::StdinClosed, "asked for"),
+                Written::Closed { writer } => {
+                    self.record(EvidenceKind::StdinClosed, closed_phrase(writer));
+                }
             }
+        }
+        if self.input.is_closed() {
+            // Whoever's close it was, or the child's own.
+            self.answer_closings(self.has_exited().then_some(StdinRefused::Exited));
+        }
+    }
+
+    fn answer_broken(&mut self, writer: Writer, written: usize) {
+        match writer {
+            Writer::Launch => {}
+            Writer::Recipient(write_id) => {
+                let refused =
+                    if written > 0 { InputRefused::Uncertain } else { InputRefused::Closed };
+                self.acknowledge_write(write_id, Some(refused));
+            }
+            Writer::Control if self.has_exited() => {}
+            Writer::Control => self.record(EvidenceKind::StdinClosed, "the child had closed it"),
         }
     }
 
     fn acknowledge_write(&mut self, write_id: u64, refused: Option<InputRefused>) {
         let ack = InputAck { write_id, generation: self.desk.generation(), refused };
         self.desk.tell(FromRunner::InputAck(ack));
+    }
+}
+
+const fn closed_phrase(writer: Writer) -> &'static str {
+    match writer {
+        Writer::Launch => "after the initial input",
+        Writer::Recipient(_) => "asked for by the recipient",
+        Writer::Control => "asked for",
     }
 }

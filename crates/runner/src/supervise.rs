@@ -10,7 +10,7 @@ use placement_contract::{
 };
 use placement_homes::StreamEnd;
 use placement_identity::Signal;
-use placement_process::{Tree, TreeState};
+use placement_process::{CgroupLeaf, Tree, TreeState, WaitError};
 use placement_store::Draft;
 use std::time::{Duration, Instant};
 
@@ -94,16 +94,35 @@ impl Runner {
     fn run_on(&mut self, now: Instant) -> Phase {
         self.reap_orphans();
         let tree = self.tree.as_ref().expect("made before the supervision");
-        // Nobody else reaps it, so an error passes: the next turn asks again.
-        let Ok(Some(exit)) = tree.leader().observe_exit() else { return Phase::Running };
-        self.exit = Some(exit);
+        let exit = match tree.leader().observe_exit() {
+            Ok(Some(exit)) => Some(exit),
+            // Its init was killed from outside, and it with it: nobody knows how it ended.
+            Err(WaitError::Unreported) => None,
+            // Nobody else reaps it, so an error passes: the next turn asks again.
+            Ok(None) | Err(WaitError::Running | WaitError::Wait(_)) => return Phase::Running,
+        };
+        self.exit = exit;
         self.state = ExecutionState::Exited;
         self.deadline = None;
-        self.scribe.push(Entry::rows(vec![Draft::exited(Some(exit))]).durable());
+        self.scribe.push(Entry::rows(vec![Draft::exited(exit)]).durable());
+        self.record_oom_kills();
         let abandoned = self.input.abandon();
         self.answer_writes(abandoned);
         self.tell_exit();
         Phase::Draining(Drain::start(now, self.request.timeouts.drain(), IDLE))
+    }
+
+    /// Records how many processes the kernel has killed for want of memory since the last row of it.
+    pub(crate) fn record_oom_kills(&mut self) {
+        let leaf = self.tree.as_ref().and_then(Tree::leaf);
+        // What cannot be read is no evidence.
+        let Some(Ok(Some(kills))) = leaf.map(CgroupLeaf::oom_kills) else { return };
+        let new = kills.saturating_sub(self.oom_kills);
+        self.oom_kills = kills;
+        if new > 0 {
+            let noun = if new == 1 { "process" } else { "processes" };
+            self.record(EvidenceKind::ChildOomKilled, format!("{new} {noun}, by the kernel"));
+        }
     }
 
     /// Orphans of the tree come to this process and are reaped by number when one has ended.
@@ -339,13 +358,13 @@ impl Runner {
             let Some(tree) = &self.tree else { return };
             match step {
                 StopStep::Term => {
-                    if self.exit.is_none() {
+                    if !self.has_exited() {
                         let detail = self.terminate(tree);
                         self.record(EvidenceKind::SignalTerm, detail);
                     }
                 }
                 // After the exit the end of the leftovers has its own escalation.
-                StopStep::Escalate if self.exit.is_some() => {}
+                StopStep::Escalate if self.has_exited() => {}
                 StopStep::Kill | StopStep::Escalate => {
                     let detail = self.kill(tree);
                     self.record(EvidenceKind::SignalKill, detail);

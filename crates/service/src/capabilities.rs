@@ -17,7 +17,7 @@ pub struct Capabilities {
     /// Whether a child's input can be closed while it runs.
     pub stdin_close: bool,
     /// How programs are measured.
-    pub executable_measurement: ExecutableMeasurement,
+    pub executable_measurement: MeasuringPrograms,
     /// Who grants directories.
     pub resource_authority: &'static str,
     /// Whether an authority outside this host is asked for grants.
@@ -48,7 +48,7 @@ pub struct Capabilities {
 
 /// How programs are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct ExecutableMeasurement {
+pub struct MeasuringPrograms {
     /// Whether a file of any size is hashed in pieces.
     pub streaming: bool,
     /// Which file is executed.
@@ -75,7 +75,7 @@ impl Service {
         Ok(Capabilities {
             report: self.measured()?,
             stdin_close: true,
-            executable_measurement: ExecutableMeasurement {
+            executable_measurement: MeasuringPrograms {
                 streaming: true,
                 detail: "measured on an open descriptor right before it is executed",
             },

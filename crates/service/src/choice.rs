@@ -1,10 +1,11 @@
 //! Which containment an attempt gets: what it requires against what was measured.
 
 use placement_contract::{
-    CapabilityReport, CleanupScope, Code, LaunchRequest, Mechanism, MechanismReport, Refusal,
+    CapabilityReport, CleanupScope, Code, Controller, LaunchRequest, Mechanism, MechanismReport,
+    Refusal,
 };
 
-/// Chooses the mechanism for a request; `None` where the process group is all that it requires.
+/// Chooses the mechanism for a request and checks that its limits can be set; `None` where the process group is all that it requires.
 ///
 /// # Errors
 /// `UNSUPPORTED_CAPABILITY` names what was required and what was measured.
@@ -33,9 +34,46 @@ pub(crate) fn choose(
         |seen: &&MechanismReport| seen.available && (seen.proof_survives_runner || !survives);
     let chosen = match request.supervision.mechanism {
         Some(named) => report.of(named).filter(suits),
-        None => report.mechanisms.iter().find(suits),
+        // A PID namespace changes what the program sees: only who asks for it gets it.
+        None => report.mechanisms.iter().filter(|seen| !is_by_name_only(seen)).find(suits),
     };
-    chosen.map(|seen| Some(seen.mechanism)).ok_or_else(|| unsupported(missing(request, report)))
+    let chosen = chosen.ok_or_else(|| unsupported(missing(request, report)))?.mechanism;
+    check_limits(request, report, chosen)?;
+    Ok(Some(chosen))
+}
+
+/// A tree is limited by the controllers of its leaf.
+fn check_limits(
+    request: &LaunchRequest,
+    report: &CapabilityReport,
+    chosen: Mechanism,
+) -> Result<(), Refusal> {
+    let has = |controller: &Controller| {
+        chosen == Mechanism::Cgroup && report.controllers.contains(controller)
+    };
+    let Some(missing) = request.supervision.limits.controllers().find(|needed| !has(needed)) else {
+        return Ok(());
+    };
+    let message = if chosen == Mechanism::Cgroup {
+        let measured: Vec<_> = report.controllers.iter().map(|seen| seen.label()).collect();
+        let measured =
+            if measured.is_empty() { "none of them".to_owned() } else { measured.join(" and ") };
+        format!("a limit of {missing} needs that controller in a cgroup leaf, which has {measured}")
+    } else {
+        let cgroup = report.of(Mechanism::Cgroup).filter(|seen| !seen.available).map(worded);
+        let why = cgroup.map_or_else(String::new, |cgroup| format!("; {cgroup}"));
+        format!(
+            "a limit of {missing} needs that controller in a cgroup leaf, and {chosen} has none{why}"
+        )
+    };
+    Err(unsupported(message))
+}
+
+fn is_by_name_only(seen: &MechanismReport) -> bool {
+    match seen.mechanism {
+        Mechanism::Cgroup | Mechanism::Subreaper => false,
+        Mechanism::PidNamespace => true,
+    }
 }
 
 /// A mechanism contains a tree; a request for less must not believe that it got one.
@@ -44,6 +82,8 @@ fn check_nothing_of_a_tree(request: &LaunchRequest) -> Result<(), Refusal> {
         "supervision.mechanism"
     } else if request.supervision.require_surviving_proof {
         "supervision.require_surviving_proof"
+    } else if !request.supervision.limits.is_unbounded() {
+        "supervision.limits"
     } else {
         return Ok(());
     };
@@ -68,7 +108,8 @@ fn worded(seen: &MechanismReport) -> String {
     let name = seen.mechanism;
     if seen.available {
         let fate = if seen.proof_survives_runner { "outlives" } else { "dies with" };
-        return format!("{name} works and its proof {fate} the runner");
+        let unasked = if is_by_name_only(seen) { " (used only by name)" } else { "" };
+        return format!("{name} works and its proof {fate} the runner{unasked}");
     }
     let step = seen.failed_at.as_deref().unwrap_or("its measurement");
     match &seen.errno {
@@ -110,6 +151,7 @@ mod tests {
             },
             mechanism: best,
             exit_observation: ExitObservation::Independent,
+            controllers: Vec::new(),
             mechanisms,
         }
     }
@@ -129,6 +171,54 @@ mod tests {
         let mut named = tree();
         named.supervision.mechanism = Some(Mechanism::Subreaper);
         assert_eq!(choose(&named, &report(true, true)), Ok(Some(Mechanism::Subreaper)));
+    }
+
+    #[test]
+    fn a_pid_namespace_is_used_by_name_only() {
+        let mut measured = report(false, true);
+        measured.mechanisms.push(seen(Mechanism::PidNamespace, true, true));
+        let mut launch = tree();
+        launch.supervision.require_surviving_proof = true;
+        let refused = choose(&launch, &measured).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        assert!(refused.message.ends_with("outlives the runner (used only by name)"), "{refused}");
+        launch.supervision.mechanism = Some(Mechanism::PidNamespace);
+        assert_eq!(choose(&launch, &measured), Ok(Some(Mechanism::PidNamespace)));
+    }
+
+    #[test]
+    fn a_limit_is_granted_where_the_leaf_has_its_controller_and_else_names_it() {
+        let mut limited = tree();
+        limited.supervision.limits.memory_bytes = Some(1 << 26);
+        limited.supervision.limits.pids = Some(9);
+        let with = |controllers: &[Controller]| CapabilityReport {
+            controllers: controllers.to_vec(),
+            ..report(true, true)
+        };
+        let both = with(&[Controller::Memory, Controller::Pids]);
+        assert_eq!(choose(&limited, &both), Ok(Some(Mechanism::Cgroup)));
+        let refused = choose(&limited, &with(&[Controller::Memory])).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        let expected = "a limit of pids needs that controller in a cgroup leaf, which has memory";
+        assert_eq!(refused.message, expected);
+        let refused = choose(&limited, &with(&[])).unwrap_err();
+        assert!(refused.message.starts_with("a limit of memory needs"), "{refused}");
+    }
+
+    #[test]
+    fn a_limit_without_a_leaf_is_refused_with_the_reason() {
+        let mut limited = tree();
+        limited.supervision.limits.memory_bytes = Some(1 << 26);
+        let refused = choose(&limited, &report(false, true)).unwrap_err();
+        assert_eq!(refused.code, Code::UnsupportedCapability);
+        assert_eq!(
+            refused.message,
+            "a limit of memory needs that controller in a cgroup leaf, and subreaper has none; \
+             cgroup failed at making the leaf (EACCES)"
+        );
+        limited.supervision.mechanism = Some(Mechanism::Subreaper);
+        let refused = choose(&limited, &report(true, true)).unwrap_err();
+        assert!(refused.message.ends_with("and subreaper has none"), "{refused}");
     }
 
     #[test]
@@ -176,6 +266,9 @@ mod tests {
         assert_eq!(choose(&group, &report(true, true)).unwrap_err().code, Code::Invalid);
         group.supervision.require_surviving_proof = false;
         group.supervision.mechanism = Some(Mechanism::Cgroup);
+        assert_eq!(choose(&group, &report(true, true)).unwrap_err().code, Code::Invalid);
+        group.supervision.mechanism = None;
+        group.supervision.limits.pids = Some(9);
         assert_eq!(choose(&group, &report(true, true)).unwrap_err().code, Code::Invalid);
     }
 

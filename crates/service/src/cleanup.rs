@@ -5,13 +5,15 @@ use crate::limits::{FINISH_EXTRA, GROUP_ZOMBIES, LOOK};
 use crate::places::with_errno;
 use crate::reconcile::{place_of, recorded_leaf};
 use crate::refusal::{conflict, unavailable};
+use crate::service::Found;
 use crate::tree::RecordedLeaf;
 use placement_contract::{
     Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, LaunchRequest, Refusal,
 };
 use placement_homes::TemporaryDir;
 use placement_identity::{
-    AbsenceProof, GroupAbsence, GroupPresence, Observer, Presence, boot_id, observe_group,
+    AbsenceProof, GroupAbsence, GroupPresence, Observer, Presence, ProcessIdentity, boot_id,
+    observe_group,
 };
 use placement_process::{LeafPresence, Population};
 use placement_store::{ChildIdentity, Draft, Durability, Fields, Row};
@@ -32,7 +34,10 @@ impl Service {
     /// gone (`cleanup.refused`; nothing is removed); UNAVAILABLE where the removal failed
     /// (`cleanup.failed`; a later cleanup may succeed); STORAGE.
     pub fn cleanup(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
-        let row = self.row(attempt_id)?;
+        let row = match self.find(attempt_id)? {
+            Found::Row(row) => *row,
+            Found::Pruned(attempt) => return Ok(*attempt),
+        };
         if row.state.cleanup == CleanupState::Complete {
             return Ok(row.attempt());
         }
@@ -95,6 +100,7 @@ impl Service {
         let folded = self.inner.store.folded(&row.attempt_id)?;
         let place = place_of(row);
         let (leader, group) = look_at_processes(row);
+        let init = row.init.as_ref().and_then(look_for_absence);
         let here = Observer::here().ok();
         let now = boot_id().ok();
         let leaf = recorded_leaf(row);
@@ -117,6 +123,7 @@ impl Service {
             place: place.as_ref(),
             leader: leader.as_ref(),
             group: group.as_ref(),
+            init: init.as_ref(),
             leaf,
             ..ScopeFacts::of(row.state.execution, row.exit_source)
         };
@@ -147,10 +154,7 @@ impl Service {
 
 fn look_at_processes(row: &Row) -> (Option<AbsenceProof>, Option<GroupAbsence>) {
     let ChildIdentity::Complete(child) = &row.child else { return (None, None) };
-    let leader = match child.observe() {
-        Presence::Absent(proof) => Some(proof),
-        Presence::Present(_) | Presence::Unknown(_) => None,
-    };
+    let leader = look_for_absence(child);
     let deadline = Instant::now() + GROUP_ZOMBIES;
     loop {
         match observe_group(child.pgid, &child.boot_id, &child.observer) {
@@ -161,6 +165,13 @@ fn look_at_processes(row: &Row) -> (Option<AbsenceProof>, Option<GroupAbsence>) 
                 return (leader, None);
             }
         }
+    }
+}
+
+fn look_for_absence(process: &ProcessIdentity) -> Option<AbsenceProof> {
+    match process.observe() {
+        Presence::Absent(proof) => Some(proof),
+        Presence::Present(_) | Presence::Unknown(_) => None,
     }
 }
 

@@ -7,7 +7,7 @@ use placement_contract::attempt::RunnerStatus;
 use placement_contract::{Generation, Refusal};
 use placement_protocol::{
     Attach, AttachReply, ControlAnswer, ControlCall, ControlReply, ControlRequest, Expected, Frame,
-    Hello, LinkKind, Stop, StopReply, Token,
+    Hello, LinkKind, StdinReply, Stop, StopReply, Token,
 };
 use placement_store::Row;
 use placement_transport::{Link, LinkError, connect, open};
@@ -62,6 +62,15 @@ impl Service {
         let mut link = self.open_control(row, deadline)?;
         let reply = self.call(&mut link, row, ControlCall::Stop(stop), None, deadline)?;
         let ControlAnswer::Stop(reply) = reply.answer else { return Err(NoAnswer::Silent) };
+        Ok(reply)
+    }
+
+    /// Asks the runner to close the child's input, within the fence.
+    pub(crate) fn ask_close_stdin(&self, row: &Row) -> Result<StdinReply, NoAnswer> {
+        let deadline = Instant::now() + FENCE;
+        let mut link = self.open_control(row, deadline)?;
+        let reply = self.call(&mut link, row, ControlCall::CloseStdin, None, deadline)?;
+        let ControlAnswer::CloseStdin(reply) = reply.answer else { return Err(NoAnswer::Silent) };
         Ok(reply)
     }
 

@@ -3,15 +3,18 @@
 //! **Owns** what happens between a caller and the receipts: admission ([`Service::prepare`]), the
 //! start ([`Service::start`]), the looks ([`Service::status`], [`Service::evidence`],
 //! [`Service::verify`], [`Service::list`]), the ways to an end ([`Service::stop`],
-//! [`Service::reconcile`], [`Service::cleanup`]) and the output for a recipient ([`Streams`]) or an
+//! [`Service::reconcile`], [`Service::resolve`], [`Service::cleanup`], [`Service::prune`]) and the output for a recipient ([`Streams`]) or an
 //! onlooker ([`Observer`]). Every operation answers with what is recorded or with a `Refusal`.
 //! **Never** supervises a child, which is the runner's; decides anything against a runner that
 //! lives; removes a home without a proof; or holds the store over a socket call. **Limits**: one
-//! owner a service; sessions, credentials, gateways and preparers are refused by name.
+//! owner a service; sessions, credentials, gateways and preparers are refused by name. Stopping what
+//! an authority has revoked (`stop_revoked`) is not offered: no authority outside the host grants.
 //!
 //! Reading order: `service`, `runner_command`, `prepare`, `choice`, `probe`, `start`, `control`,
-//! `places`, `status`, `stop`, `reconcile`, `verdict`, `tree`, `survivors`, `cleanup`, `attach`,
-//! `item`, `streams`, `from_log`, `input`, `observe`, `wait`, `warden`; then the small looks `list`,
+//! `places`, `status`, `stop`, `reconcile`, `verdict`, `tree`, `survivors`, `resolve`,
+//! `cleanup`, `outcome`, `prune`, `attach`,
+//! `item`, `streams`, `from_log`, `input`, `close_stdin`, `observe`, `measure`,
+//! `wait`, `warden`; then the small looks `list`,
 //! `evidence`, `verify`, `capabilities`, and `refusal` and `limits`.
 //!
 //! ```
@@ -49,6 +52,7 @@ mod attach;
 mod capabilities;
 mod choice;
 mod cleanup;
+mod close_stdin;
 mod control;
 mod evidence;
 mod from_log;
@@ -56,12 +60,16 @@ mod input;
 mod item;
 mod limits;
 mod list;
+mod measure;
 mod observe;
+mod outcome;
 mod places;
 mod prepare;
 mod probe;
+mod prune;
 mod reconcile;
 mod refusal;
+mod resolve;
 mod runner_command;
 mod service;
 mod start;
@@ -80,13 +88,17 @@ mod wait;
 mod warden;
 
 pub use attach::{Attached, HostPlace};
-pub use capabilities::{Capabilities, ExecutableMeasurement, SurvivesHost};
+pub use capabilities::{Capabilities, MeasuringPrograms, SurvivesHost};
+pub use close_stdin::StdinClosing;
 pub use evidence::EvidencePage;
 pub use input::InputSender;
 pub use item::Item;
 pub use list::{AttemptList, LISTED_MAX, Listed, Unreadable};
 pub use observe::Observer;
+pub use outcome::outcome;
+pub use placement_executable::{ExecutableMeasurement, Interpreter, Kind};
 pub use placement_protocol::{InputRefused, StopMode};
+pub use prune::{Kept, PRUNED_MAX, Pruning};
 pub use runner_command::RunnerCommand;
 pub use service::{Service, ServiceConfig};
 pub use start::Started;

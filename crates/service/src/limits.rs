@@ -6,11 +6,11 @@ use std::time::Duration;
 /// How long a control call may take, connecting included: the fence of the contract.
 pub(crate) const FENCE: Duration = Duration::from_millis(FENCE_MS);
 
-/// How long a killed leaf may take to become empty: the kernel ends its members at once, unless
-/// one sleeps in a driver.
-pub(crate) const LEAF_EMPTY: Duration = Duration::from_secs(5);
+/// How long a killed leaf or PID namespace may take to become empty: the kernel ends its members at
+/// once, unless one sleeps in a driver.
+pub(crate) const TREE_EMPTY: Duration = Duration::from_secs(5);
 
-/// How long a probe may measure: three mechanisms, each a process that starts and ends.
+/// How long a probe may measure: three mechanisms and a group, each a process that starts and ends.
 pub(crate) const PROBE: Duration = Duration::from_secs(10);
 
 /// Time between two looks at a lock that no event tells of; short against every grace.

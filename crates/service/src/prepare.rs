@@ -15,8 +15,8 @@ use placement_store::NewAttempt;
 impl Service {
     /// Admits a launch and records its intent, or returns the attempt that is recorded for it.
     ///
-    /// The same key with the same request returns the recorded attempt whatever the host offers by
-    /// now. The intent is durable when this returns.
+    /// The same key with the same request returns the recorded attempt, or its receipt, whatever the
+    /// host offers by now. The intent is durable when this returns.
     ///
     /// # Errors
     /// FORBIDDEN for another owner's request and for a directory that is not admitted; CONFLICT
@@ -41,6 +41,12 @@ impl Service {
             let hint =
                 format!("use another key; `placement show {id}` tells what this one launched");
             return Err(conflict(message).with_hint(hint));
+        }
+        if let Some(pruned) = self.inner.store.find_pruned_by_key(&self.inner.owner, key)? {
+            if pruned.attempt.request_digest == digest {
+                return Ok(pruned.attempt);
+            }
+            return Err(conflict("the idempotency key was used for another request"));
         }
         if let Some(refusal) = request.not_offered() {
             return Err(refusal);
@@ -68,7 +74,7 @@ impl Service {
             home_key: Some(home_key.as_str()),
         };
         let recorded = self.inner.store.intend(&new, &detail(request, &report, mechanism))?;
-        Ok(recorded.into_row().attempt())
+        Ok(recorded.into_attempt())
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::Service;
 use crate::limits::PARENT_DEATH;
+use crate::service::Found;
 use crate::survivors;
-use crate::tree::{LeafEnd, RecordedLeaf, end_leaf};
+use crate::tree::{Ended, RecordedLeaf, RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
 use crate::wait::wait_readable;
 use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Mechanism, Refusal};
@@ -18,14 +19,17 @@ const ROUNDS_MAX: usize = 8;
 impl Service {
     /// Looks at an attempt's runner, leader and tree and records what that proves.
     ///
-    /// A living runner is believed and left alone. Without one, a tree in a control group is ended;
-    /// what cannot be proven is recorded as uncertain, and everything is kept. A repeated
+    /// A living runner is believed and left alone. Without one, a tree in a control group or a PID
+    /// namespace is ended; what cannot be proven is recorded as uncertain, and everything is kept. A repeated
     /// observation adds no evidence.
     ///
     /// # Errors
     /// `NOT_FOUND` and STORAGE.
     pub fn reconcile(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
-        Ok(self.reconcile_row(self.row(attempt_id)?)?.attempt())
+        match self.find(attempt_id)? {
+            Found::Row(row) => Ok(self.reconcile_row(*row)?.attempt()),
+            Found::Pruned(attempt) => Ok(*attempt),
+        }
     }
 
     /// Reconciles when a runner of this service has ended; what fails is left to the next one.
@@ -61,10 +65,8 @@ impl Service {
             return Ok(None);
         }
         let leader = match (runner, row.mechanism) {
-            // Its leaf is ended, and the leader with it.
-            (RunnerSeen::Gone, None | Some(Mechanism::Subreaper | Mechanism::PidNamespace)) => {
-                leader_after_its_runner(row)
-            }
+            // What ends a leaf or a PID namespace ends the leader with it.
+            (RunnerSeen::Gone, None | Some(Mechanism::Subreaper)) => leader_after_its_runner(row),
             (RunnerSeen::Alive | RunnerSeen::Gone | RunnerSeen::Unknown, _) => leader_seen(row),
         };
         // Asked only where it decides: the evidence of every other attempt need not be read.
@@ -93,8 +95,8 @@ impl Service {
                     "the runner is gone and the gate never opened",
                 )];
                 // Nothing runs in the leaf; it may have been made and is not to be left behind.
-                if let Some(LeafEnd::Gone(gone)) = recorded_leaf(row).as_ref().map(end_leaf) {
-                    rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
+                if let Some(TreeEnd::Gone(ended)) = recorded_tree(row).as_ref().map(end_tree) {
+                    rows.push(tree_gone(&ended));
                 }
                 self.settle(row, &rows)
             }
@@ -155,24 +157,24 @@ impl Service {
     }
 
     fn end_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
-        let end = recorded_leaf(row).as_ref().map(end_leaf);
+        let end = recorded_tree(row).as_ref().map(end_tree);
         let live = row.state.execution.is_live();
-        // Looked at after the leaf: a process that moved itself out of it is still there.
+        // Looked at after the tree: a process that moved itself out of its leaf is still there.
         match leader_seen(row) {
             LeaderSeen::Absent => {
                 let mut rows = absent(row);
-                // Where it remains, the next reconcile finds the leaf again.
-                if let Some(LeafEnd::Gone(gone)) = end {
-                    rows.push(tree_gone(gone.mechanism().label(), gone.proof()));
+                // Where it remains, the next reconcile finds it again.
+                if let Some(TreeEnd::Gone(ended)) = end {
+                    rows.extend(self.told_by_its_end(row, &ended)?);
                 }
                 self.settle(row, &rows)
             }
             LeaderSeen::Present => match end {
-                Some(LeafEnd::Remains(phrase)) if live => {
+                Some(TreeEnd::Remains(phrase)) if live => {
                     let detail = format!("the runner is gone: {phrase}");
                     self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
                 }
-                Some(LeafEnd::Remains(_) | LeafEnd::Gone(_)) | None => self.note_alive(row),
+                Some(TreeEnd::Remains(_) | TreeEnd::Gone(_)) | None => self.note_alive(row),
             },
             LeaderSeen::Unknown | LeaderSeen::NotRecorded if live => {
                 self.settle(row, &[unobserved(row)])
@@ -182,28 +184,45 @@ impl Service {
     }
 
     fn settle_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
-        match recorded_leaf(row).as_ref().map(end_leaf) {
-            Some(LeafEnd::Gone(gone)) => {
-                self.settle(row, &[tree_gone(gone.mechanism().label(), gone.proof())])
+        match recorded_tree(row).as_ref().map(end_tree) {
+            Some(TreeEnd::Gone(ended)) => {
+                let rows = self.told_by_its_end(row, &ended)?;
+                self.settle(row, &rows)
             }
-            Some(LeafEnd::Remains(_)) | None => Ok(Some(row.clone())),
+            Some(TreeEnd::Remains(_)) | None => Ok(Some(row.clone())),
         }
+    }
+
+    /// Says what a tree told at its end, but what its runner has recorded already.
+    fn told_by_its_end(&self, row: &Row, ended: &Ended) -> Result<Vec<Draft>, Refusal> {
+        let mut rows = Vec::new();
+        if ended.oom_kills > 0 {
+            let recorded = self.inner.store.all_evidence(&row.attempt_id)?;
+            if recorded.iter().all(|row| row.kind != EvidenceKind::ChildOomKilled) {
+                let noun = if ended.oom_kills == 1 { "process" } else { "processes" };
+                let detail = format!("{} {noun}, by the kernel", ended.oom_kills);
+                rows.push(Draft::new(EvidenceKind::ChildOomKilled, detail));
+            }
+        }
+        rows.push(tree_gone(ended));
+        Ok(rows)
     }
 
     fn settle(&self, row: &Row, rows: &[Draft]) -> Result<Option<Row>, Refusal> {
         self.commit(row, rows, &Fields::default(), Durability::Normal)
     }
 
-    /// Looks for what is left of a tree without a leaf; runners are known to be none of it.
+    /// Looks for what is left of a tree without a leaf; runners and inits are known to be none of it,
+    /// and hide their environment.
     pub(crate) fn find_survivors(&self, row: &Row) -> placement_identity::MarkerScan {
-        let runners: Vec<ProcessIdentity> = self
+        let hidden: Vec<ProcessIdentity> = self
             .inner
             .reader
             .list(None, Selection::Unsettled, crate::list::LISTED_MAX)
             .map(|listing| listing.rows)
             .unwrap_or_default()
             .into_iter()
-            .filter_map(|row| row.runner.map(|runner| runner.identity))
+            .flat_map(|row| row.runner.map(|runner| runner.identity).into_iter().chain(row.init))
             .collect();
         let oldest = match (&row.child, &row.runner) {
             (ChildIdentity::Complete(child), _) => child.start_ticks,
@@ -219,7 +238,7 @@ impl Service {
             home: home.as_deref(),
             child_start_ticks: oldest,
         };
-        survivors::find(lost, &runners)
+        survivors::find(lost, &hidden)
     }
 }
 
@@ -246,7 +265,8 @@ fn unobserved(row: &Row) -> Draft {
     Draft::new(EvidenceKind::ReconcileUnobserved, why)
 }
 
-fn tree_gone(mechanism: &str, proof: &str) -> Draft {
+fn tree_gone(ended: &Ended) -> Draft {
+    let (mechanism, proof) = (ended.gone.mechanism(), ended.gone.proof());
     Draft::new(EvidenceKind::TreeGone, format!("{mechanism}: {proof}"))
 }
 
@@ -274,6 +294,12 @@ pub(crate) fn leader_seen(row: &Row) -> LeaderSeen {
             Presence::Unknown(_) => LeaderSeen::Unknown,
         },
     }
+}
+
+/// Returns what contains the tree, where it was recorded.
+pub(crate) fn recorded_tree(row: &Row) -> Option<RecordedTree<'_>> {
+    let leaf = recorded_leaf(row).map(RecordedTree::Leaf);
+    leaf.or_else(|| row.init.as_ref().map(RecordedTree::Namespace))
 }
 
 /// Looks for the leader of a runner that is gone. The kernel ends the one with the other, but not in

@@ -8,6 +8,13 @@ pub(crate) fn unknown_attempt(attempt_id: &AttemptId) -> Refusal {
     Refusal::new(Code::NotFound, format!("this owner has no attempt {attempt_id}"))
 }
 
+/// Answers for an attempt of which only a receipt is left.
+pub(crate) fn pruned_attempt(attempt_id: &AttemptId) -> Refusal {
+    let message = format!("attempt {attempt_id} was pruned, and only its receipt is left");
+    let hint = "`placement show ATTEMPT` tells how it ended";
+    Refusal::new(Code::NotFound, message).with_hint(hint)
+}
+
 /// Words that no runner could be started.
 pub(crate) fn not_started(error: StartError) -> Refusal {
     let (message, hint) = match error {

@@ -1,13 +1,14 @@
 //! The service itself: what it is opened with and what its operations share.
 
 use crate::places::refuse_root;
-use crate::refusal::unknown_attempt;
+use crate::refusal::{pruned_attempt, unknown_attempt};
 use crate::runner_command::RunnerCommand;
 use crate::warden::Warden;
 use camino::Utf8PathBuf;
 use placement_contract::{
-    AttemptId, CapabilityReport, Clock, Code, LaunchRequest, OwnerId, Refusal,
+    Attempt, AttemptId, CapabilityReport, Clock, Code, LaunchRequest, OwnerId, Refusal,
 };
+use placement_executable::KnownDigests;
 use placement_policy::Snapshot;
 use placement_store::{
     Change, Draft, Durability, Fields, RecordError, Role, Row, Store, StorePaths,
@@ -54,6 +55,7 @@ pub(crate) struct Inner {
     pub(crate) runner: RunnerCommand,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) temporary_base: Option<Utf8PathBuf>,
+    pub(crate) known_digests: Option<KnownDigests>,
     pub(crate) warden: Warden,
     snapshot: Mutex<Snapshot>,
     pub(crate) capability: Mutex<Option<CapabilityReport>>,
@@ -78,6 +80,7 @@ impl Service {
         let reader = Store::open(&paths, Role::Service, Arc::clone(&clock))?;
         let warden = Warden::new()
             .map_err(|_| Refusal::new(Code::Unavailable, "no event descriptor could be had"))?;
+        let known_digests = root.digests().map(|file| KnownDigests::new(file, Arc::clone(&clock)));
         let inner = Inner {
             owner,
             root_path,
@@ -88,6 +91,7 @@ impl Service {
             runner,
             clock,
             temporary_base,
+            known_digests,
             warden,
             snapshot: Mutex::new(snapshot),
             capability: Mutex::default(),
@@ -111,12 +115,15 @@ impl Service {
         change(&mut self.inner.snapshot.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns what is recorded of an attempt, without looking at anything else.
+    /// Returns what is recorded of an attempt, or its receipt, without looking at anything else.
     ///
     /// # Errors
     /// `NOT_FOUND` for an unknown and a foreign attempt alike; STORAGE.
-    pub fn recorded(&self, attempt_id: &AttemptId) -> Result<placement_contract::Attempt, Refusal> {
-        Ok(self.look(attempt_id)?.attempt())
+    pub fn recorded(&self, attempt_id: &AttemptId) -> Result<Attempt, Refusal> {
+        Ok(match self.find(attempt_id)? {
+            Found::Row(row) => row.attempt(),
+            Found::Pruned(attempt) => *attempt,
+        })
     }
 
     /// Returns the request of an attempt as it was admitted.
@@ -129,14 +136,38 @@ impl Service {
 
     /// Reads an attempt's row.
     pub(crate) fn row(&self, attempt_id: &AttemptId) -> Result<Row, Refusal> {
-        let found = self.inner.store.find(&self.inner.owner, attempt_id)?;
-        found.ok_or_else(|| unknown_attempt(attempt_id))
+        match self.inner.store.find(&self.inner.owner, attempt_id)? {
+            Some(row) => Ok(row),
+            None => Err(self.refuse_absent(attempt_id)),
+        }
     }
 
     /// Reads an attempt's row without waiting behind a writer of this process.
     pub(crate) fn look(&self, attempt_id: &AttemptId) -> Result<Row, Refusal> {
-        let found = self.inner.reader.find(&self.inner.owner, attempt_id)?;
-        found.ok_or_else(|| unknown_attempt(attempt_id))
+        match self.inner.reader.find(&self.inner.owner, attempt_id)? {
+            Some(row) => Ok(row),
+            None => Err(self.refuse_absent(attempt_id)),
+        }
+    }
+
+    /// Reads an attempt's row, or its receipt, without waiting behind a writer of this process.
+    pub(crate) fn find(&self, attempt_id: &AttemptId) -> Result<Found, Refusal> {
+        if let Some(row) = self.inner.reader.find(&self.inner.owner, attempt_id)? {
+            return Ok(Found::Row(Box::new(row)));
+        }
+        match self.pruned(attempt_id)? {
+            Some(pruned) => Ok(Found::Pruned(Box::new(pruned.attempt))),
+            None => Err(unknown_attempt(attempt_id)),
+        }
+    }
+
+    /// Words that there is no row; of a pruned attempt its owner is told what became of it.
+    fn refuse_absent(&self, attempt_id: &AttemptId) -> Refusal {
+        match self.pruned(attempt_id) {
+            Ok(Some(_)) => pruned_attempt(attempt_id),
+            Ok(None) => unknown_attempt(attempt_id),
+            Err(refusal) => refusal,
+        }
     }
 
     /// Records rows where the attempt still is as `row` says, in its state and its attachment.
@@ -174,6 +205,14 @@ impl Service {
     pub(crate) fn next_probe(&self) -> u64 {
         self.inner.probes.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+/// What is there of an attempt.
+pub(crate) enum Found {
+    /// Everything that is recorded.
+    Row(Box<Row>),
+    /// A receipt; nothing can become of it any more.
+    Pruned(Box<Attempt>),
 }
 
 /// Says whether somebody else has changed the attempt meanwhile, so that it is to be read again.

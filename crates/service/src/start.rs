@@ -3,6 +3,7 @@
 use crate::Service;
 use crate::limits::{LOOK, OTHER_START};
 use crate::refusal::{not_started, unavailable};
+use crate::service::Found;
 use crate::streams::Streams;
 use crate::wait::wait_readable;
 use placement_contract::{
@@ -58,7 +59,10 @@ impl Service {
         attempt_id: &AttemptId,
         recipient: &RecipientId,
     ) -> Result<Started, Refusal> {
-        let row = self.row(attempt_id)?;
+        let row = match self.find(attempt_id)? {
+            Found::Row(row) => *row,
+            Found::Pruned(attempt) => return Ok(Started { attempt: *attempt, streams: None }),
+        };
         if row.state.execution != ExecutionState::Intended {
             return Ok(Started { attempt: row.attempt(), streams: None });
         }

@@ -1,6 +1,7 @@
 //! The recorded state and, beside it, one fresh observation.
 
 use crate::Service;
+use crate::service::Found;
 use placement_contract::{AttemptId, Liveness, Refusal, Status, Timestamp};
 use placement_identity::{Presence, ProcessIdentity};
 use placement_store::{ChildIdentity, Row};
@@ -14,7 +15,13 @@ impl Service {
     /// # Errors
     /// `NOT_FOUND` for an unknown and a foreign attempt alike; STORAGE.
     pub fn status(&self, attempt_id: &AttemptId) -> Result<Status, Refusal> {
-        let row = self.look(attempt_id)?;
+        let row = match self.find(attempt_id)? {
+            Found::Row(row) => *row,
+            Found::Pruned(attempt) => {
+                let liveness = unobserved(self.inner.clock.now(), "the attempt was pruned");
+                return Ok(Status { attempt: *attempt, liveness, runner: None });
+            }
+        };
         let liveness = liveness(&row, self.inner.clock.now());
         let unfinished = row.runner.as_ref().is_some_and(|runner| !runner.finished);
         let runner = if unfinished { self.ask_status(&row).ok() } else { None };

@@ -3,10 +3,11 @@
 use crate::Service;
 use crate::control::NoAnswer;
 use crate::limits::{LOOK, STOP_RECORDED};
-use crate::reconcile::{leader_seen, recorded_leaf};
+use crate::reconcile::{leader_seen, recorded_tree};
 use crate::refusal::runner_silent;
+use crate::service::Found;
 use crate::survivors;
-use crate::tree::{LeafEnd, end_leaf};
+use crate::tree::{RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{LeaderSeen, RunnerSeen};
 use crate::wait::wait_readable;
 use placement_contract::{Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, Refusal};
@@ -47,7 +48,10 @@ impl Service {
     ) -> Result<Attempt, Refusal> {
         for _ in 0..ROUNDS_MAX {
             // Not behind a writer of this process: a runner is asked although the store stalls.
-            let row = self.look(attempt_id)?;
+            let row = match self.find(attempt_id)? {
+                Found::Row(row) => *row,
+                Found::Pruned(attempt) => return Ok(*attempt),
+            };
             let done = match row.state.execution {
                 ExecutionState::Intended => self.stop_before_start(&row)?,
                 ExecutionState::Starting | ExecutionState::Running | ExecutionState::Stopping => {
@@ -149,8 +153,14 @@ impl Service {
 
     fn stop_without_runner(&self, row: &Row, mode: StopMode) -> Result<Option<Row>, Refusal> {
         let mut row = row.clone();
-        if row.leaf.is_some() && leader_seen(&row) == LeaderSeen::Present {
-            let detail = format!("{}, without a runner: the cgroup is killed", label(mode));
+        let contained_in = recorded_tree(&row).map(|tree| match tree {
+            RecordedTree::Leaf(_) => "cgroup",
+            RecordedTree::Namespace(_) => "PID namespace",
+        });
+        if let Some(what) = contained_in
+            && leader_seen(&row) == LeaderSeen::Present
+        {
+            let detail = format!("{}, without a runner: the {what} is killed", label(mode));
             let asked = [Draft::new(EvidenceKind::StopRequested, detail)];
             let Some(stopping) =
                 self.commit(&row, &asked, &Fields::default(), Durability::Normal)?
@@ -159,7 +169,7 @@ impl Service {
             };
             row = stopping;
         }
-        // Ends a leaf; a leader without one, or out of it, is signalled then.
+        // Ends what contains the tree; a leader without it, or out of it, is signalled then.
         row = self.reconcile_row(row)?;
         if !row.state.execution.is_live() || leader_seen(&row) != LeaderSeen::Present {
             return Ok(Some(row));
@@ -227,14 +237,15 @@ impl Service {
         Ok(row)
     }
 
-    /// Ends whatever of an uncertain attempt is found: by its runner, its leaf, or its marker.
+    /// Ends whatever of an uncertain attempt is found: by its runner, by what contains its tree, or by
+    /// its marker.
     fn end_survivors(&self, row: &Row) -> Result<Row, Refusal> {
         let forced = Stop { mode: StopMode::Forced, grace_ms: None };
         if self.ask_stop(row, forced).is_ok_and(|reply| reply.accepted) {
             return self.await_record(row);
         }
-        // What became of the leaf is looked at again by the reconcile.
-        let _: Option<LeafEnd> = recorded_leaf(row).as_ref().map(end_leaf);
+        // What became of it is looked at again by the reconcile.
+        let _: Option<TreeEnd> = recorded_tree(row).as_ref().map(end_tree);
         self.kill_survivors(row)?;
         let row = self.row(&row.attempt_id)?;
         self.reconcile_row(row)

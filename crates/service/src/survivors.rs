@@ -19,13 +19,13 @@ pub(crate) struct Lost<'a> {
 
 /// Looks for processes that carry an attempt's marker and are not older than its child.
 ///
-/// `runners` are known to hide their environment and are left out.
-pub(crate) fn find(lost: Lost<'_>, runners: &[ProcessIdentity]) -> MarkerScan {
+/// `hidden` are runners and inits, which hide their environment; they are left out.
+pub(crate) fn find(lost: Lost<'_>, hidden: &[ProcessIdentity]) -> MarkerScan {
     let scan = scan_marker(&Marker {
         name: ATTEMPT_MARKER,
         value: lost.attempt_id.as_str(),
         not_older_than_start_ticks: lost.child_start_ticks,
-        except: runners,
+        except: hidden,
     });
     let ours = |mut found: Vec<ProcessIdentity>| {
         found.retain(|process| !is_of_another_root(process, lost.home));

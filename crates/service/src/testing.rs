@@ -3,9 +3,9 @@
 use crate::{RunnerCommand, Service, ServiceConfig};
 use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
-    ActionId, AttemptId, CapabilityReport, CleanupScope, Clock, EvidenceKind, ExitObservation,
-    Generation, IdempotencyKey, Launch, LaunchRequest, Mechanism, MechanismReport, OwnerId,
-    RecipientId, Refusal, RunnerId, Secret, Supervision, Timeouts, Timestamp,
+    ActionId, AttemptId, CapabilityReport, CleanupScope, Clock, Digest, EvidenceKind,
+    ExitObservation, Generation, IdempotencyKey, Launch, LaunchRequest, Mechanism, MechanismReport,
+    OwnerId, RecipientId, Refusal, RunnerId, Secret, Supervision, Timeouts, Timestamp,
 };
 use placement_homes::{AliveLock, AttemptDir, HomeKey, RunnerAlive};
 use placement_identity::{Pid, ProcessIdentity};
@@ -27,7 +27,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-const TOKEN: [u8; 32] = [7; 32];
+
+/// The token of an attempt: no two have one.
+fn token(id: &AttemptId) -> [u8; 32] {
+    let mut token = [0; 32];
+    token.copy_from_slice(&Digest::of_bytes(id.as_str().as_bytes()).as_str().as_bytes()[..32]);
+    token
+}
 
 #[derive(Debug)]
 struct TestClock(FakeTime);
@@ -93,7 +99,7 @@ pub(crate) fn report(mechanisms: &[Mechanism]) -> CapabilityReport {
     let seen = |mechanism: &Mechanism| MechanismReport {
         mechanism: *mechanism,
         available: true,
-        proof_survives_runner: *mechanism == Mechanism::Cgroup,
+        proof_survives_runner: *mechanism != Mechanism::Subreaper,
         failed_at: None,
         errno: None,
     };
@@ -104,6 +110,7 @@ pub(crate) fn report(mechanisms: &[Mechanism]) -> CapabilityReport {
         },
         mechanism: mechanisms.first().copied(),
         exit_observation: ExitObservation::Independent,
+        controllers: Vec::new(),
         mechanisms: mechanisms.iter().map(seen).collect(),
     }
 }
@@ -118,7 +125,7 @@ impl World {
     /// A machine where every mechanism works, and no runner program.
     pub(crate) fn new() -> Self {
         let world = Self::with_runner("/nowhere/placement-runner");
-        let report = report(&[Mechanism::Cgroup, Mechanism::Subreaper]);
+        let report = report(Mechanism::ALL);
         *world.service.inner.capability.lock().unwrap() = Some(report);
         world
     }
@@ -215,7 +222,7 @@ impl FakeRunner {
 
     pub(crate) fn claim_as(world: &World, id: &AttemptId, identity: ProcessIdentity) -> Self {
         let store = &world.service.inner.store;
-        store.authority(id, &Secret::new(TOKEN.to_vec())).unwrap();
+        store.authority(id, &Secret::new(token(id).to_vec())).unwrap();
         let attachment =
             Attachment { generation: Generation::FIRST, recipient: Some(recipient("first")) };
         let claim = RunnerClaim { id: RunnerId::parse("runner").unwrap(), identity };
@@ -308,7 +315,7 @@ fn control(
     end: &AtomicBool,
     mut script: impl FnMut(ControlCall, Option<OwnedFd>) -> Option<ControlAnswer>,
 ) {
-    let token = Token::new(TOKEN);
+    let token = Token::new(token(id));
     let mut links: Vec<Link> = Vec::new();
     while !end.load(Ordering::SeqCst) {
         while let Ok(Some(stream)) = listener.accept() {
@@ -357,7 +364,7 @@ fn data(
     mut heard: impl FnMut(FromRecipient) -> Option<FromRunner>,
 ) {
     let pause = || std::thread::sleep(Duration::from_millis(1));
-    let token = Token::new(TOKEN);
+    let token = Token::new(token(id));
     let mut link = loop {
         if end.load(Ordering::SeqCst) {
             return;

@@ -1,10 +1,22 @@
-//! Ending a leaf whose runner is gone, with the proof that it is empty.
+//! Ending a tree whose runner is gone, with the proof that nothing is left of it.
 
-use crate::limits::LEAF_EMPTY;
-use placement_identity::Observer;
-use placement_process::{CgroupLeaf, LeafPresence, Population, TreeGone};
+use crate::limits::TREE_EMPTY;
+use crate::wait::wait_readable;
+use placement_identity::{Observer, ProcessIdentity, Signal};
+use placement_process::{
+    CgroupLeaf, LeafPresence, NamespacePresence, PidNamespace, Population, TreeGone,
+};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::time::Instant;
+
+/// What contains a tree, as it was recorded, where anybody can end it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RecordedTree<'a> {
+    /// A cgroup leaf.
+    Leaf(RecordedLeaf<'a>),
+    /// A PID namespace, by its init.
+    Namespace(&'a ProcessIdentity),
+}
 
 /// A leaf as it was recorded.
 #[derive(Debug, Clone, Copy)]
@@ -19,13 +31,28 @@ pub(crate) struct RecordedLeaf<'a> {
     pub(crate) made_by: &'a Observer,
 }
 
-/// What became of a leaf that was to be ended.
+/// A tree of which nothing is left.
 #[derive(Debug)]
-pub(crate) enum LeafEnd {
-    /// Nothing is in it, and it is removed or was not there.
-    Gone(TreeGone),
-    /// It is not proven empty; a fixed phrase says why.
+pub(crate) struct Ended {
+    /// The proof.
+    pub(crate) gone: TreeGone,
+    /// How many of its processes the kernel had killed for want of memory.
+    pub(crate) oom_kills: u64,
+}
+
+/// What became of a tree that was to be ended.
+#[derive(Debug)]
+pub(crate) enum TreeEnd {
+    /// Nothing of it is left.
+    Gone(Ended),
+    /// It is not proven gone; a fixed phrase says why.
     Remains(&'static str),
+}
+
+impl TreeEnd {
+    fn gone(gone: TreeGone) -> Self {
+        Self::Gone(Ended { gone, oom_kills: 0 })
+    }
 }
 
 impl RecordedLeaf<'_> {
@@ -34,28 +61,56 @@ impl RecordedLeaf<'_> {
     }
 }
 
-/// Kills everything in a leaf, waits until it is empty and removes it, within [`LEAF_EMPTY`].
-pub(crate) fn end_leaf(recorded: &RecordedLeaf<'_>) -> LeafEnd {
+/// Kills everything in a tree and waits until nothing is left of it, within [`TREE_EMPTY`].
+pub(crate) fn end_tree(recorded: &RecordedTree<'_>) -> TreeEnd {
+    match recorded {
+        RecordedTree::Leaf(leaf) => end_leaf(leaf),
+        RecordedTree::Namespace(init) => end_namespace(init),
+    }
+}
+
+/// Its init dies with its runner; one that is still there is on its way, or is sent on it.
+fn end_namespace(init: &ProcessIdentity) -> TreeEnd {
+    let verified = match PidNamespace::look_up(init) {
+        NamespacePresence::Present(verified) => verified,
+        NamespacePresence::Gone(gone) => return TreeEnd::gone(gone),
+        NamespacePresence::Unknown(why) => return TreeEnd::Remains(why.because()),
+    };
+    // Whatever it answers, the next look decides.
+    verified.signal(Signal::Kill).ok();
+    wait_readable(verified.pidfd(), Some(Instant::now() + TREE_EMPTY));
+    match PidNamespace::look_up(init) {
+        NamespacePresence::Gone(gone) => TreeEnd::gone(gone),
+        NamespacePresence::Present(_) => {
+            TreeEnd::Remains("the PID namespace still has its init after that was killed")
+        }
+        NamespacePresence::Unknown(why) => TreeEnd::Remains(why.because()),
+    }
+}
+
+fn end_leaf(recorded: &RecordedLeaf<'_>) -> TreeEnd {
     let leaf = match recorded.look_up() {
         LeafPresence::Present(leaf) => leaf,
-        LeafPresence::Gone(gone) => return LeafEnd::Gone(gone),
-        LeafPresence::Unknown(doubt) => return LeafEnd::Remains(doubt.because()),
+        LeafPresence::Gone(gone) => return TreeEnd::gone(gone),
+        LeafPresence::Unknown(doubt) => return TreeEnd::Remains(doubt.because()),
     };
     match kill_and_wait(&leaf) {
         Ok(()) => {}
         // Another host may have ended and removed it meanwhile; then it is gone by now.
         Err(phrase) => return gone_meanwhile(recorded, phrase),
     }
+    // What cannot be read is no evidence.
+    let oom_kills = leaf.oom_kills().ok().flatten().unwrap_or_default();
     match leaf.remove() {
-        Ok(gone) => LeafEnd::Gone(gone),
+        Ok(gone) => TreeEnd::Gone(Ended { gone, oom_kills }),
         Err((_, _)) => gone_meanwhile(recorded, "the cgroup could not be removed"),
     }
 }
 
-fn gone_meanwhile(recorded: &RecordedLeaf<'_>, phrase: &'static str) -> LeafEnd {
+fn gone_meanwhile(recorded: &RecordedLeaf<'_>, phrase: &'static str) -> TreeEnd {
     match recorded.look_up() {
-        LeafPresence::Gone(gone) => LeafEnd::Gone(gone),
-        LeafPresence::Present(_) | LeafPresence::Unknown(_) => LeafEnd::Remains(phrase),
+        LeafPresence::Gone(gone) => TreeEnd::gone(gone),
+        LeafPresence::Present(_) | LeafPresence::Unknown(_) => TreeEnd::Remains(phrase),
     }
 }
 
@@ -65,7 +120,7 @@ fn kill_and_wait(leaf: &CgroupLeaf) -> Result<(), &'static str> {
         return Ok(());
     }
     leaf.kill().map_err(|_| "the cgroup could not be killed")?;
-    let deadline = Instant::now() + LEAF_EMPTY;
+    let deadline = Instant::now() + TREE_EMPTY;
     while leaf.populated().map_err(|_| unreadable)? == Population::Populated {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -97,10 +152,12 @@ mod tests {
             made_by,
         };
         match end_leaf(&leaf(&here)) {
-            LeafEnd::Gone(gone) => assert_eq!(gone.proof(), "the cgroup does not exist any more"),
-            LeafEnd::Remains(phrase) => println!("no cgroup2 to look into here: {phrase}"),
+            TreeEnd::Gone(ended) => {
+                assert_eq!(ended.gone.proof(), "the cgroup does not exist any more");
+            }
+            TreeEnd::Remains(phrase) => println!("no cgroup2 to look into here: {phrase}"),
         }
-        let LeafEnd::Remains(phrase) = end_leaf(&leaf(&elsewhere)) else {
+        let TreeEnd::Remains(phrase) = end_leaf(&leaf(&elsewhere)) else {
             panic!("a leaf of another namespace must prove nothing")
         };
         assert_eq!(phrase, "the cgroup was made in another cgroup namespace");

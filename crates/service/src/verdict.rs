@@ -56,9 +56,9 @@ pub(crate) enum Verdict {
     NotStarted,
     /// The leader is proven absent; its exit is not known.
     Absent,
-    /// The leaf is ended and proven empty, then the attempt is settled.
+    /// The leaf or the PID namespace is ended and proven empty, then the attempt is settled.
     EndTree,
-    /// The exit is settled; the leaf is ended and proven empty.
+    /// The exit is settled; the leaf or the PID namespace is ended and proven empty.
     SettleTree,
     /// The leader runs without a runner; a stop reaches it.
     Alive,
@@ -97,7 +97,9 @@ pub(crate) fn decide(facts: Facts) -> Verdict {
 fn decide_exited(facts: Facts) -> Verdict {
     let runner_gone = facts.runner == RunnerSeen::Gone && !facts.earlier_boot;
     match facts.mechanism {
-        Some(Mechanism::Cgroup) if runner_gone && !facts.tree_gone => Verdict::SettleTree,
+        Some(Mechanism::Cgroup | Mechanism::PidNamespace) if runner_gone && !facts.tree_gone => {
+            Verdict::SettleTree
+        }
         Some(Mechanism::Cgroup | Mechanism::Subreaper | Mechanism::PidNamespace) | None => {
             Verdict::Unchanged
         }
@@ -131,11 +133,11 @@ fn decide_without_runner(facts: Facts) -> Verdict {
         // state alone does not tell, since it may be uncertain or stopping by now.
         (LeaderSeen::NotRecorded, _) if facts.child_started => Verdict::Unidentified,
         (LeaderSeen::NotRecorded, _) => Verdict::NotStarted,
-        (_, Some(Mechanism::Cgroup)) => Verdict::EndTree,
+        (_, Some(Mechanism::Cgroup | Mechanism::PidNamespace)) => Verdict::EndTree,
         (_, Some(Mechanism::Subreaper)) => Verdict::ProofLost,
-        (LeaderSeen::Absent, Some(Mechanism::PidNamespace) | None) => Verdict::Absent,
-        (LeaderSeen::Present, Some(Mechanism::PidNamespace) | None) => Verdict::Alive,
-        (LeaderSeen::Unknown, Some(Mechanism::PidNamespace) | None) => Verdict::Unobserved,
+        (LeaderSeen::Absent, None) => Verdict::Absent,
+        (LeaderSeen::Present, None) => Verdict::Alive,
+        (LeaderSeen::Unknown, None) => Verdict::Unobserved,
     }
 }
 
@@ -145,8 +147,11 @@ mod tests {
     use ExecutionState::{Exited, Intended, Running, Starting, Stopping, Uncertain};
 
     const OPEN: [ExecutionState; 4] = [Starting, Running, Stopping, Uncertain];
-    const MECHANISMS: [Option<Mechanism>; 3] =
-        [Some(Mechanism::Cgroup), Some(Mechanism::Subreaper), None];
+    const MECHANISMS: [Option<Mechanism>; 4] =
+        [Some(Mechanism::Cgroup), Some(Mechanism::Subreaper), Some(Mechanism::PidNamespace), None];
+    /// Whoever finds the runner gone can end these and prove their end.
+    const ENDED_BY_ANYBODY: [Option<Mechanism>; 2] =
+        [Some(Mechanism::Cgroup), Some(Mechanism::PidNamespace)];
     const LEADERS: [LeaderSeen; 4] =
         [LeaderSeen::NotRecorded, LeaderSeen::Present, LeaderSeen::Absent, LeaderSeen::Unknown];
 
@@ -186,10 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn the_leaf_of_an_exited_attempt_is_ended_once_its_runner_is_gone() {
-        assert_eq!(decide(facts(Exited)), Verdict::SettleTree);
-        for runner in [RunnerSeen::Alive, RunnerSeen::Unknown] {
-            assert_eq!(decide(Facts { runner, ..facts(Exited) }), Verdict::Unchanged);
+    fn the_tree_of_an_exited_attempt_is_ended_once_its_runner_is_gone() {
+        for mechanism in ENDED_BY_ANYBODY {
+            let exited = Facts { mechanism, ..facts(Exited) };
+            assert_eq!(decide(exited), Verdict::SettleTree);
+            for runner in [RunnerSeen::Alive, RunnerSeen::Unknown] {
+                assert_eq!(decide(Facts { runner, ..exited }), Verdict::Unchanged);
+            }
         }
     }
 
@@ -227,10 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_without_a_runner_is_ended_whatever_the_leader() {
+    fn a_tree_without_a_runner_is_ended_whatever_the_leader() {
         for leader in [LeaderSeen::Present, LeaderSeen::Absent, LeaderSeen::Unknown] {
             for execution in OPEN {
-                assert_eq!(decide(Facts { leader, ..facts(execution) }), Verdict::EndTree);
+                for mechanism in ENDED_BY_ANYBODY {
+                    let seen = Facts { mechanism, leader, ..facts(execution) };
+                    assert_eq!(decide(seen), Verdict::EndTree);
+                }
             }
         }
     }

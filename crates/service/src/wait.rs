@@ -2,6 +2,7 @@
 
 use crate::Service;
 use crate::limits::{FENCE, LOOK};
+use crate::service::Found;
 use crate::verdict::RunnerSeen;
 use placement_contract::{AttemptId, ExecutionState, Refusal};
 use placement_store::Row;
@@ -36,7 +37,10 @@ impl Service {
         let mut pause = LOOK;
         let mut by_control = true;
         loop {
-            let row = self.look(attempt_id)?;
+            let row = match self.find(attempt_id)? {
+                Found::Row(row) => *row,
+                Found::Pruned(_) => return Ok(Waited::Ended),
+            };
             if self.has_ended(&row) {
                 return Ok(Waited::Ended);
             }

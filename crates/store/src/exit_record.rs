@@ -186,9 +186,10 @@ fn is_there(later: &[Later], new: &RecordedRow) -> bool {
 /// Keeps the fields that are not recorded; what others recorded meanwhile stands.
 fn missing(row: &Row, fields: &Fields) -> Fields {
     let mut fields = fields.clone();
-    let Row { runner, child, leaf, mechanism, home_key, tmp_key, attachment, .. } = row;
+    let Row { runner, child, init, leaf, mechanism, home_key, tmp_key, attachment, .. } = row;
     fields.runner.take_if(|_| runner.is_some());
     fields.child.take_if(|_| *child != ChildIdentity::None);
+    fields.init.take_if(|_| init.is_some());
     fields.attachment.take_if(|new| new.generation <= attachment.generation);
     fields.mechanism.take_if(|_| mechanism.is_some());
     fields.leaf_path.take_if(|_| leaf.is_some());

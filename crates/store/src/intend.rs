@@ -3,13 +3,14 @@
 use crate::error::StoreError;
 use crate::evidence::{NewRow, insert};
 use crate::find::{exists, load, load_by_key};
+use crate::ledger;
 use crate::row::Row;
 use crate::sql::{failed, to_column};
 use crate::write::{Durability, Store};
 use placement_contract::evidence::bounded_detail;
 use placement_contract::{
-    AttemptState, CleanupScope, CleanupState, Code, Digest, EvidenceKind, ExecutionState,
-    ExitObservation, Generation, LaunchRequest, Mechanism, Refusal, Timestamp,
+    Attempt, AttemptState, CleanupScope, CleanupState, Code, Digest, EvidenceKind, ExecutionState,
+    ExitObservation, Generation, LaunchRequest, Mechanism, Pruned, Refusal, Timestamp,
 };
 use rusqlite::{Transaction, named_params};
 
@@ -41,13 +42,16 @@ pub enum Intended {
     Recorded(Row),
     /// The same request under the same key was recorded before; this is where it stands.
     Replayed(Row),
+    /// The same request under the same key was recorded before and is pruned; this is its receipt.
+    Pruned(Pruned),
 }
 
 impl Intended {
-    /// Returns the row either way.
-    pub fn into_row(self) -> Row {
+    /// Returns the public view in each case.
+    pub fn into_attempt(self) -> Attempt {
         match self {
-            Self::Recorded(row) | Self::Replayed(row) => row,
+            Self::Recorded(row) | Self::Replayed(row) => row.attempt(),
+            Self::Pruned(pruned) => pruned.attempt,
         }
     }
 }
@@ -95,7 +99,19 @@ impl Store {
                 let same = row.request_digest == *new.digest;
                 return if same { Ok(Intended::Replayed(row)) } else { Err(IntendError::KeyTaken) };
             }
-            if exists(transaction, attempt_id)? {
+            if let Some(pruned) =
+                ledger::find_by_key(transaction, &request.owner_id, &request.idempotency_key)?
+            {
+                let same = pruned.attempt.request_digest == *new.digest;
+                return if same {
+                    Ok(Intended::Pruned(pruned))
+                } else {
+                    Err(IntendError::KeyTaken)
+                };
+            }
+            // An id stays taken: its directory and its evidence were somebody's.
+            if exists(transaction, attempt_id)? || ledger::find(transaction, attempt_id)?.is_some()
+            {
                 return Err(IntendError::AttemptTaken);
             }
             let at = self.now();

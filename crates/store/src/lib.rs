@@ -5,15 +5,15 @@
 //! state never runs ahead of its evidence. One call is one transaction; a call that fails changed
 //! nothing. What is legal in which state is `placement-transitions`' to say, and everything that a
 //! row of evidence tells (states, exit, its source, the proof of an empty tree, that the runner
-//! finished) is taken from the row, never from the caller. **Never** updates or deletes evidence,
-//! guesses a value that it cannot read, or starts a process. **Limits**: one machine, no network
+//! finished) is taken from the row, never from the caller. **Never** updates evidence, deletes
+//! it but for a receipt in the ledger, guesses a value that it cannot read, or starts a process. **Limits**: one machine, no network
 //! file system. The chain shows damage and careless edits, not a writer who rewrites everything.
 //!
 //! No other code may open `placement.db` with the standard library in a process that uses the
 //! store: closing any descriptor of the file drops SQLite's locks on it.
 //!
 //! Reading order: `open`, `write`, `row`, `intend`, `record`, `save`, `find`, `evidence`, `verify`,
-//! `exit_record`, `authority`.
+//! `exit_record`, `ledger`, `authority`.
 //!
 //! ```
 //! use placement_contract::{Clock, Timestamp};
@@ -44,6 +44,7 @@ mod evidence;
 mod exit_record;
 mod find;
 mod intend;
+mod ledger;
 mod limits;
 mod lock;
 mod migrate;
@@ -61,6 +62,7 @@ pub use evidence::Page;
 pub use exit_record::{ExitRecord, ExitRecordError, RecordedRow};
 pub use find::{CorruptRow, Listing, Selection};
 pub use intend::{IntendError, Intended, NewAttempt};
+pub use ledger::{PruneError, SettledAfter, SettledPage};
 pub use migrate::SCHEMA;
 pub use open::{OpenError, Role, StorePaths};
 pub use record::{Attachment, Change, Draft, Fields, RecordError, RunnerClaim};

@@ -26,6 +26,9 @@ pub(crate) const EXIT_RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most attempts in one listing; a sweep takes them in turns.
 pub(crate) const LIST_MAX: u32 = 10_000;
 
+/// Most attempts in one page of those that may be pruned: each row holds its whole request.
+pub(crate) const SETTLED_PAGE: u32 = 64;
+
 /// Shortest and longest control token, in bytes.
 pub(crate) const TOKEN_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
 

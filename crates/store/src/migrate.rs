@@ -4,7 +4,7 @@ use crate::open::OpenError;
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// The schema that this version reads and writes: the number of the last migration.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 3;
 
 const HISTORY: &str = "placement_schema_migrations";
 
@@ -149,6 +149,39 @@ mod tests {
         let Content::Store(binding) = content(&connection).unwrap() else { panic!("no store") };
         assert_eq!((binding.schema, binding.created_boot.as_str()), (SCHEMA, ""));
         migrate(&mut connection).unwrap();
+    }
+
+    #[test]
+    fn a_store_of_the_first_schema_is_brought_up_with_what_it_holds() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let mut runner = embedded::migrations::runner().set_target(refinery::Target::Version(1));
+        runner.set_migration_table_name(HISTORY);
+        runner.run(&mut connection).unwrap();
+        let digest = "d".repeat(64);
+        connection
+            .execute_batch(&format!(
+                "INSERT INTO placement_attempts (attempt_id, owner_id, owner_incarnation, action_id,
+                     idempotency_key, request_digest, request_json, program, execution_state,
+                     cleanup_state, capability, required_cleanup, exit_observation,
+                     attachment_generation, runner_finished, evidence_count, chain_head, created_at,
+                     updated_at)
+                 VALUES ('a', 'o', 1, 'x', 'k', '{digest}', '{{}}', 'true', 'exited', 'complete',
+                     'contained_tree', 'process_group', 'independent', 0, 0, 1, '{digest}',
+                     '2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z');
+                 INSERT INTO placement_evidence
+                 VALUES ('a', 1, '2026-01-01T00:00:00.000Z', 'intent.recorded', NULL,
+                     'intended/pending', '', '{digest}');"
+            ))
+            .unwrap();
+        migrate(&mut connection).unwrap();
+        let Content::Store(binding) = content(&connection).unwrap() else { panic!("no store") };
+        assert_eq!(binding.schema, SCHEMA);
+        let kept: String = connection
+            .query_row("SELECT request_digest FROM placement_attempts", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(kept, digest);
+        // The guard was widened for the ledger, not lifted.
+        assert!(connection.execute("DELETE FROM placement_evidence", []).is_err());
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub struct Fields {
     /// The leader; where it was measured must be where the runner was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<ProcessIdentity>,
+    /// The init of the PID namespace that contains the tree, measured as the leader is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<ProcessIdentity>,
     /// Who receives the output; the only field that changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,
@@ -211,6 +214,7 @@ pub(crate) fn check_fields(row: &Row, fields: &Fields) -> Result<(), RecordError
     };
     set("the runner", fields.runner.is_none() || row.runner.is_none())?;
     set("the identity of the child", child_is_free(row, fields))?;
+    set("the identity of the init", once(row.init.as_ref(), fields.init.as_ref()))?;
     set("where it was observed from", observer_is_one(row, fields))?;
     set("the mechanism", once(row.mechanism.as_ref(), fields.mechanism.as_ref()))?;
     let leaf = row.leaf.as_ref();
@@ -236,7 +240,7 @@ fn child_is_free(row: &Row, fields: &Fields) -> bool {
     }
 }
 
-/// The row has one observer for the runner and its child, since the one measures the other.
+/// The row has one observer for the runner, its child and its init, since it measures them all.
 fn observer_is_one(row: &Row, fields: &Fields) -> bool {
     let recorded = match (&row.runner, &row.child) {
         (Some(runner), _) => Some(&runner.identity.observer),
@@ -245,7 +249,11 @@ fn observer_is_one(row: &Row, fields: &Fields) -> bool {
     };
     let runner = fields.runner.as_ref().map(|runner| &runner.identity.observer);
     let child = fields.child.as_ref().map(|child| &child.observer);
-    once(recorded, runner) && once(recorded, child) && once(runner, child)
+    let init = fields.init.as_ref().map(|init| &init.observer);
+    [runner, child, init].into_iter().all(|new| once(recorded, new))
+        && once(runner, child)
+        && once(runner, init)
+        && once(child, init)
 }
 
 pub(crate) fn refused(why: FoldWhy) -> RecordError {

@@ -55,6 +55,8 @@ pub struct Row {
     pub runner: Option<RunnerRecord>,
     /// The leader.
     pub child: ChildIdentity,
+    /// The init of its PID namespace, which was recorded with the leader.
+    pub init: Option<ProcessIdentity>,
     /// The cgroup leaf of its tree.
     pub leaf: Option<Leaf>,
     /// The key of its home.
@@ -134,6 +136,7 @@ impl Row {
             last_observed_at: self.last_observed_at.clone(),
             session_ref: None,
             notice: None,
+            pruned: false,
         }
     }
 
@@ -204,6 +207,7 @@ pub(crate) fn decode(row: &rusqlite::Row<'_>) -> Result<Row, StoreError> {
         },
         runner: runner(row)?,
         child: child(row)?,
+        init: init(row)?,
         leaf: leaf(row)?,
         home_key: column(row, "home_key")?,
         tmp_key: column(row, "tmp_key")?,
@@ -248,7 +252,7 @@ fn flag(row: &rusqlite::Row<'_>, name: &'static str) -> Result<Option<bool>, Sto
     }
 }
 
-fn exit(row: &rusqlite::Row<'_>) -> Result<Option<Exit>, StoreError> {
+pub(crate) fn exit(row: &rusqlite::Row<'_>) -> Result<Option<Exit>, StoreError> {
     let code: Option<i32> = column(row, "exit_code")?;
     let signal: Option<i32> = column(row, "exit_signal")?;
     match (code, signal, flag(row, "exit_core")?) {
@@ -295,6 +299,14 @@ const RUNNER: Columns = Columns {
     pidfd_inode: "runner_pidfd_inode",
 };
 
+const INIT: Columns = Columns {
+    pid: "init_pid",
+    pgid: "init_pgid",
+    start_ticks: "init_start_ticks",
+    boot_id: "init_boot_id",
+    pidfd_inode: "init_pidfd_inode",
+};
+
 fn child(row: &rusqlite::Row<'_>) -> Result<ChildIdentity, StoreError> {
     identity(row, &CHILD)
 }
@@ -313,6 +325,15 @@ fn runner(row: &rusqlite::Row<'_>) -> Result<Option<RunnerRecord>, StoreError> {
         | (Some(_), ChildIdentity::None | ChildIdentity::Partial) => {
             Err(StoreError::Corrupt { column: "runner_id" })
         }
+    }
+}
+
+/// It comes whole with the leader or not at all.
+fn init(row: &rusqlite::Row<'_>) -> Result<Option<ProcessIdentity>, StoreError> {
+    match identity(row, &INIT)? {
+        ChildIdentity::None => Ok(None),
+        ChildIdentity::Complete(identity) => Ok(Some(identity)),
+        ChildIdentity::Partial => Err(StoreError::Corrupt { column: "init_pid" }),
     }
 }
 

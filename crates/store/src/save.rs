@@ -38,6 +38,9 @@ pub(crate) fn save(
     if let Some(child) = &fields.child {
         save_identity(transaction, attempt_id, "", child)?;
     }
+    if let Some(init) = &fields.init {
+        save_identity(transaction, attempt_id, "init_", init)?;
+    }
     save_places(transaction, attempt_id, fields)
 }
 

@@ -92,7 +92,8 @@ mod tests {
             stopping>uncertain reconcile.unidentified|stopping>uncertain reconcile.unobserved|\
             stopping>uncertain runner.exited|stopping>uncertain stop.unproven|\
             uncertain>exited child.exited|uncertain>exited child.not_started|\
-            uncertain>exited child.start_failed|uncertain>exited reconcile.absent";
+            uncertain>exited child.start_failed|uncertain>exited operator.resolved|\
+            uncertain>exited reconcile.absent";
         let expected: BTreeSet<String> = expected.split('|').map(str::to_owned).collect();
         assert_eq!(moves(), expected);
     }

@@ -75,9 +75,12 @@ fn meaning(kind: EvidenceKind) -> Meaning {
         // A runner may bring the exit after a reconcile has seen its unreaped child as gone.
         Kind::ChildExited => moves(NOT_EXITED, Exited).or_stays(&[Exited]),
         Kind::ReconcileAbsent => moves(NOT_EXITED, Exited),
+        // A word, not an observation: where something can still be proven, it does not fit.
+        Kind::OperatorResolved => moves(&[Uncertain], Exited),
 
         // Said only once the leader has ended or is not known to live.
-        Kind::OutputDrainElapsed
+        Kind::ChildOomKilled
+        | Kind::OutputDrainElapsed
         | Kind::OutputLost
         | Kind::LeftoversStopped
         | Kind::LeftoversReported

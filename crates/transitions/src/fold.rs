@@ -125,6 +125,7 @@ fn exit_source_of(kind: EvidenceKind) -> Option<ExitSource> {
     match kind {
         EvidenceKind::ChildNotStarted | EvidenceKind::ChildStartFailed => Some(ExitSource::Runner),
         EvidenceKind::ReconcileAbsent => Some(ExitSource::Reconcile),
+        EvidenceKind::OperatorResolved => Some(ExitSource::Operator),
         _ => None,
     }
 }
@@ -285,6 +286,17 @@ mod tests {
         let folded = fold(&late).unwrap();
         assert_eq!(folded.exit, Some(Exit::Signal { signal: 9, core: false }));
         assert_eq!(folded.exit_source, Some(ExitSource::Runner));
+    }
+
+    #[test]
+    fn an_operator_settles_what_is_uncertain_and_the_runner_may_know_better() {
+        let settled =
+            [(RunnerStarted, ""), (StopUnproven, ""), (OperatorResolved, "by ops: box is gone")];
+        let folded = fold(&life(&settled)).unwrap();
+        assert_eq!(folded.state.to_string(), "exited/pending");
+        assert_eq!((folded.exit, folded.exit_source), (None, Some(ExitSource::Operator)));
+        let late = life(&[settled.as_slice(), &[(ChildExited, "code 3")]].concat());
+        assert_eq!(fold(&late).unwrap().exit_source, Some(ExitSource::Runner));
     }
 
     #[test]

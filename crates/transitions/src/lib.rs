@@ -3,7 +3,7 @@
 //!
 //! **Owns** which evidence may be recorded in which state and what the state is afterwards
 //! ([`after`]), the same recomputed from a whole life ([`fold`]), and the one place where facts
-//! become the right to remove a home ([`prove_scope`]). **Never** reads a clock, a file, a process
+//! become the right to remove a home ([`prove_scope`]) or all but a receipt ([`prove_settled`]). **Never** reads a clock, a file, a process
 //! or the store: everything comes in as an argument. **Limits**: it says what a row of evidence
 //! means, not whether it is true.
 //!
@@ -11,7 +11,7 @@
 //! writer never chooses a target: `child.started` makes a starting attempt running and leaves a
 //! stopping one stopping.
 //!
-//! Reading order: `execution`, `cleanup`, `after`, `fold`, `scope`.
+//! Reading order: `execution`, `cleanup`, `after`, `fold`, `scope`, `retention`.
 //!
 //! ```
 //! use placement_contract::{AttemptState, EvidenceKind};
@@ -30,10 +30,12 @@ mod after;
 mod cleanup;
 mod execution;
 mod fold;
+mod retention;
 mod scope;
 
 pub use after::{Refused, after};
 pub use fold::{EXIT_NOT_KNOWN, FoldError, FoldWhy, Folded, fold};
+pub use retention::{RunnerFacts, Settled, prove_settled};
 pub use scope::{
     LeafFacts, LeafSeen, RecordedIdentity, ScopeFacts, ScopeGone, Unproven, prove_scope,
 };

@@ -98,6 +98,9 @@ pub struct ScopeFacts<'a> {
     pub leader: Option<&'a AbsenceProof>,
     /// The group, if it was looked for and is absent.
     pub group: Option<&'a GroupAbsence>,
+    /// The init of the PID namespace that contains the tree, if there is one, it was looked for and is
+    /// absent.
+    pub init: Option<&'a AbsenceProof>,
     /// The leaf, if the attempt has one and it was looked for.
     pub leaf: Option<LeafFacts<'a>>,
 }
@@ -116,6 +119,7 @@ impl ScopeFacts<'_> {
             place: None,
             leader: None,
             group: None,
+            init: None,
             leaf: None,
         }
     }
@@ -156,6 +160,10 @@ fn whole(facts: &ScopeFacts<'_>) -> Option<&'static str> {
     }
     if matches!(facts.place, Some(Place::EarlierBoot(_))) {
         return Some("the machine was started again");
+    }
+    if facts.init.is_some() {
+        // The kernel ends every member of a PID namespace before the end of its init can be seen.
+        return Some("the init of the PID namespace has ended");
     }
     facts.leaf.filter(speaks_for_its_leaf).and_then(|leaf| match leaf.seen {
         LeafSeen::Gone => Some("the leaf of the tree is gone"),
@@ -225,7 +233,9 @@ fn missing(required: CleanupScope, facts: &ScopeFacts<'_>) -> &'static str {
 mod tests {
     use super::*;
     use placement_contract::CleanupScope::{ContainedTree, DirectProcess, ProcessGroup};
-    use placement_identity::{GroupPresence, boot_id, observe_group, place};
+    use placement_identity::{
+        GroupPresence, Presence, ProcessIdentity, boot_id, observe_group, place,
+    };
 
     const NOBODY: i32 = i32::MAX;
 
@@ -379,6 +389,19 @@ mod tests {
                 println!("no machine id here: another boot must prove nothing");
                 assert_eq!(answer.is_ok(), *required == DirectProcess);
             }
+        }
+    }
+
+    #[test]
+    fn an_absent_init_proves_the_tree_and_an_absent_leader_does_not() {
+        let this = ProcessIdentity::this_process().unwrap();
+        let nobody = ProcessIdentity { pid: pid(NOBODY), pidfd_inode: None, ..this };
+        let Presence::Absent(absence) = nobody.observe() else { panic!("nobody has this number") };
+        let facts = ScopeFacts { leader: Some(&absence), ..exited() };
+        assert_eq!(by(ContainedTree, &facts), Err("the tree is not proven gone"));
+        for required in CleanupScope::ALL {
+            let facts = ScopeFacts { init: Some(&absence), ..exited() };
+            assert_eq!(by(*required, &facts), Ok("the init of the PID namespace has ended"));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Damage to a store, done beneath SQLite so that no trigger and no lock of it is in the way.
 
 use camino::Utf8Path;
+use placement_store::SCHEMA;
 
 /// Bytes of the log's header, and of the header of each frame in it.
 const LOG_HEADER: usize = 32;
@@ -35,14 +36,13 @@ pub fn replace_in_store(root: &Utf8Path, text: &str, by: &str) -> usize {
 /// Makes a closed store one that a newer version has migrated.
 ///
 /// # Panics
-/// When its binding is not found; see "Record Format" of SQLite.
+/// When its binding is not found.
 #[track_caller]
 pub fn make_store_newer(root: &Utf8Path) {
-    // The header of the one row of the binding: a number that is the key, a machine id of 32 bytes
-    // or none, a boot id of 36 bytes, and the schema 1, which takes no byte. With one byte less for
-    // the boot id, its last digit is the number of the schema.
-    let made = [("\u{5}\0MU\t", "\u{5}\0MS\u{1}"), ("\u{5}\0\0U\t", "\u{5}\0\0S\u{1}")];
-    let count: usize = made.iter().map(|(header, by)| replace_in_store(root, header, by)).sum();
+    // The record of the binding ends with the boot in which it was made and the schema, one byte.
+    let boot = placement_identity::boot_id().expect("the kernel tells its boot");
+    let schema = |number: u32| format!("{boot}{}", char::from_u32(number).expect("one byte"));
+    let count = replace_in_store(root, &schema(SCHEMA), &schema(SCHEMA + 1));
     assert!(count > 0, "the binding of the store is not found");
 }
 

@@ -24,6 +24,9 @@ impl Known {
 
     /// Takes the process whose number a script writes to a file, as a line of its own.
     ///
+    /// In a PID namespace the number is another than here; so it is taken for that of the process
+    /// which has it where it lives and works in the directory of the file.
+    ///
     /// # Panics
     /// When the line does not come, or the process is gone already.
     #[track_caller]
@@ -34,7 +37,14 @@ impl Known {
             text = std::fs::read_to_string(file).unwrap_or_default();
             text.ends_with('\n')
         });
-        Self::of(text.trim().parse().expect("the file holds a number"))
+        let directory = file.parent().and_then(|parent| parent.canonicalize().ok());
+        let directory = directory.expect("a file lies in a directory");
+        let number: u32 = text.trim().parse().expect("the file holds a number");
+        let here = numbers().into_iter().find(|pid| {
+            number_inside(*pid) == Some(number)
+                && std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == directory)
+        });
+        Self::of(here.expect("the process is there"))
     }
 
     /// Returns its identity.
@@ -98,6 +108,19 @@ impl Known {
         self.signal(Signal::Kill);
         self.wait_gone();
     }
+}
+
+/// The numbers of all processes.
+fn numbers() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").expect("there is a process table");
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The number that a process has in its own PID namespace.
+fn number_inside(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_ascii_whitespace().last()?.parse().ok()
 }
 
 /// Counts the children of a process that have ended and were not reaped.

@@ -1,8 +1,8 @@
 //! A cgroup that an ordinary user may divide, as systemd's `Delegate=` makes one.
 
-use super::place::ORDINARY_ID;
 use crate::own_cgroup::{members, own_directory, subtree};
 use camino::{Utf8Path, Utf8PathBuf};
+use placement_testkit::ORDINARY_ID;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::time::{Duration, Instant};

@@ -9,9 +9,10 @@ mod place;
 mod unprivileged;
 
 use crate::command::{Failure, program, run as run_command, shown};
-use crate::workspace::{Workspace, read};
+use crate::workspace::Workspace;
 use camino::Utf8Path;
 use place::Place;
+use placement_testkit::is_root;
 use std::process::Command;
 use std::time::Instant;
 
@@ -20,7 +21,7 @@ pub(crate) const TEST_COMMAND: &str = "cargo test --workspace";
 
 /// Runs every check.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
-    let place = if is_root()? { Some(Place::prepare(workspace)?) } else { None };
+    let place = if is_root() { Some(Place::prepare(workspace)?) } else { None };
     let cargo = Cargo { tree: place.as_ref().map_or(&workspace.root, Place::tree), place: &place };
 
     cargo.step("fmt --check")?;
@@ -66,11 +67,4 @@ fn step(command: &mut Command) -> Result<(), Failure> {
     run_command(command).map_err(|failure| Failure::new(format!("ci: {failure}")))?;
     println!("ci: ok after {} s", started.elapsed().as_secs());
     Ok(())
-}
-
-fn is_root() -> Result<bool, Failure> {
-    let status = read("/proc/self/status".into())?;
-    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    let effective = ids.and_then(|ids| ids.split_ascii_whitespace().nth(1));
-    effective.map(|id| id == "0").ok_or_else(|| Failure::new("/proc/self/status has no user ids"))
 }

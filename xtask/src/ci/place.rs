@@ -3,12 +3,11 @@
 use crate::command::{Failure, program};
 use crate::workspace::{Workspace, files};
 use camino::{Utf8Path, Utf8PathBuf};
+use placement_testkit::ORDINARY_ID;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::process::Command;
 
-/// The user and group id of the second run; needs no entry in the user database.
-pub(super) const ORDINARY_ID: u32 = 1001;
 /// The search path of the second run: it must not depend on root's own tools.
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

@@ -2,10 +2,11 @@
 //! the fixtures without one.
 
 use super::cgroup::Delegated;
-use super::place::{ORDINARY_ID, Place};
+use super::place::Place;
 use super::{Cargo, step};
 use crate::command::{Failure, capture, shown};
 use camino::{Utf8Path, Utf8PathBuf};
+use placement_testkit::ORDINARY_ID;
 use serde::Deserialize;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -47,6 +48,8 @@ pub(super) fn run(cargo: &Cargo, place: &Place) -> Result<(), Failure> {
     if let Some(delegated) = &delegated {
         run_fixtures(place, Some(delegated), &own, &["--mechanism", "cgroup"])?;
     }
+    // Here it needs a user namespace; where there is none each scenario says so.
+    run_fixtures(place, None, &own, &["--mechanism", "pid_namespace"])?;
     // What lies beside a host, and not the host itself, is the runner this time.
     let runner = built(cargo, "placement-runner")?;
     let rest = ["--mechanism", "subreaper", "--runner", runner.as_str()];

@@ -1,6 +1,7 @@
 //! `tidy`: cheap truths that no compiler checks, one file each.
 
 mod code_map;
+mod features;
 mod generated;
 mod inheritance;
 mod migrations;
@@ -24,6 +25,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     findings.extend(code_map::check(readme.as_deref(), &code_map::members(workspace)));
     findings.extend(code_map::check_test_command(readme.as_deref()));
     findings.extend(migrations::check(&files));
+    findings.extend(features::check(root)?);
     findings.extend(generated::check(root)?);
     findings.extend(unsafety::check(root, &files)?);
     findings.extend(words::check(root, &files)?);

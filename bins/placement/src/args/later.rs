@@ -16,12 +16,6 @@ pub(crate) struct LaterOptions {
     #[arg(long, hide = true)]
     confine: Option<String>,
     #[arg(long, hide = true)]
-    memory: Option<String>,
-    #[arg(long, hide = true)]
-    pids: Option<String>,
-    #[arg(long, hide = true)]
-    cpu: Option<String>,
-    #[arg(long, hide = true)]
     wait_session: Option<String>,
     #[arg(long, hide = true)]
     wait_login: Option<String>,
@@ -36,9 +30,6 @@ impl LaterOptions {
             ("--worktree", self.worktree),
             ("--policy", self.policy.is_some()),
             ("--confine", self.confine.is_some()),
-            ("--memory", self.memory.is_some()),
-            ("--pids", self.pids.is_some()),
-            ("--cpu", self.cpu.is_some()),
             ("--wait-session", self.wait_session.is_some()),
             ("--wait-login", self.wait_login.is_some()),
         ];
@@ -56,23 +47,11 @@ pub(crate) enum LaterCommand {
     #[command(hide = true)]
     Sweep(Anything),
     #[command(hide = true)]
-    CloseStdin(Anything),
-    #[command(hide = true)]
-    Resolve(Anything),
-    #[command(hide = true)]
-    Prune(Anything),
-    #[command(hide = true)]
     Profile(Anything),
     #[command(hide = true)]
     AdoptRoot(Anything),
     #[command(hide = true)]
-    Measure(Anything),
-    #[command(hide = true)]
     Locate(Anything),
-    #[command(hide = true)]
-    Completions(Anything),
-    #[command(hide = true)]
-    Man(Anything),
 }
 
 impl LaterCommand {
@@ -82,15 +61,9 @@ impl LaterCommand {
             Self::Window(_) => "window",
             Self::Turn(_) => "turn",
             Self::Sweep(_) => "sweep",
-            Self::CloseStdin(_) => "close-stdin",
-            Self::Resolve(_) => "resolve",
-            Self::Prune(_) => "prune",
             Self::Profile(_) => "profile",
             Self::AdoptRoot(_) => "adopt-root",
-            Self::Measure(_) => "measure",
             Self::Locate(_) => "locate",
-            Self::Completions(_) => "completions",
-            Self::Man(_) => "man",
         }
     }
 }

@@ -41,6 +41,15 @@ pub(crate) struct LaunchArgs {
     /// Containment to use [default: the strongest measured one]
     #[arg(long, value_enum, value_name = "MECHANISM")]
     pub(crate) mechanism: Option<MechanismName>,
+    /// Memory of everything that the program starts, such as 512MiB or 2GiB; without swap
+    #[arg(long, value_parser = bytes, value_name = "BYTES")]
+    pub(crate) memory: Option<u64>,
+    /// Processes and threads of everything that the program starts
+    #[arg(long, value_name = "N")]
+    pub(crate) pids: Option<u64>,
+    /// Processors of everything that the program starts, such as 1.5
+    #[arg(long, value_parser = cpu_millis, value_name = "CORES")]
+    pub(crate) cpu: Option<u64>,
     /// Stops the program after this time, such as 90s, 15m or 2h
     #[arg(long, value_parser = duration, value_name = "DURATION")]
     pub(crate) timeout: Option<Duration>,
@@ -93,8 +102,42 @@ pub(crate) enum MechanismName {
     PidNamespace,
 }
 
-/// Reads a duration: a whole number and ms, s, m or h.
-fn duration(text: &str) -> Result<Duration, String> {
+/// Reads a number of bytes: a whole number, and K, M, G or T for powers of 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    const WANTED: &str =
+        "give a whole number of bytes, or one and KiB, MiB, GiB or TiB, such as 64MiB";
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let power = match unit {
+        "" | "B" => 0,
+        "K" | "KiB" => 1,
+        "M" | "MiB" => 2,
+        "G" | "GiB" => 3,
+        "T" | "TiB" => 4,
+        _ => return Err(WANTED.to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| WANTED)?;
+    number.checked_mul(1024_u64.pow(power)).ok_or_else(|| "is too much".to_owned())
+}
+
+/// Reads a number of processors with up to three decimals, in thousandths.
+fn cpu_millis(text: &str) -> Result<u64, String> {
+    const WANTED: &str = "give a number of processors with up to three decimals, such as 1.5";
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let plain = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if !plain(whole) || !plain(decimals) || decimals.len() > 3 {
+        return Err(WANTED.to_owned());
+    }
+    let thousandths: u64 = format!("{decimals:0<3}").parse().map_err(|_| WANTED)?;
+    let whole: u64 = whole.parse().map_err(|_| WANTED)?;
+    let millis = whole.checked_mul(1_000).and_then(|millis| millis.checked_add(thousandths));
+    millis.ok_or_else(|| "is too much".to_owned())
+}
+
+const DURATION_RULE: &str = "give a whole number and ms, s, m, h or d, such as 90s";
+
+/// Reads a duration: a whole number and ms, s, m, h or d.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let unit_ms = match unit {
@@ -102,10 +145,10 @@ fn duration(text: &str) -> Result<Duration, String> {
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
-        _ => return Err("give a whole number and ms, s, m or h, such as 90s".to_owned()),
+        "d" => 86_400_000,
+        _ => return Err(DURATION_RULE.to_owned()),
     };
-    let number: u64 =
-        number.parse().map_err(|_| "give a whole number and ms, s, m or h, such as 90s")?;
+    let number: u64 = number.parse().map_err(|_| DURATION_RULE)?;
     number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "is too long".to_owned())
 }
 
@@ -114,11 +157,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn memory_is_a_whole_number_with_a_unit_or_without() {
+        assert_eq!(bytes("67108864"), Ok(64 << 20));
+        assert_eq!(bytes("64MiB"), Ok(64 << 20));
+        assert_eq!(bytes("64M"), Ok(64 << 20));
+        assert_eq!(bytes("2GiB"), Ok(2 << 30));
+        for wrong in ["", "MiB", "-1M", "1.5G", "64MB", "64mib", "1 G", "17179869185TiB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn processors_have_up_to_three_decimals() {
+        for (text, millis) in [("1", 1_000), ("1.5", 1_500), ("0.01", 10), ("2.125", 2_125)] {
+            assert_eq!(cpu_millis(text), Ok(millis), "{text}");
+        }
+        for wrong in ["", ".", "1.", ".5", "-1", "1.2345", "1e3", "one", "99999999999999999999"] {
+            assert!(cpu_millis(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_duration_has_a_unit() {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1_500)));
         assert_eq!(duration("2h"), Ok(Duration::from_hours(2)));
-        for wrong in ["", "5", "s", "-1s", "1.5s", "1d", "99999999999999999h"] {
+        assert_eq!(duration("30d"), Ok(Duration::from_hours(720)));
+        for wrong in ["", "5", "s", "-1s", "1.5s", "1w", "99999999999999999h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,7 +7,9 @@ pub(crate) use later::LaterCommand;
 pub(crate) use launch::{LaunchArgs, MechanismName, Scope, StopOrKeep};
 
 use camino::Utf8PathBuf;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::time::Duration;
 
 /// Runs coding agents as native processes that can be trusted.
 #[derive(Debug, Parser)]
@@ -30,6 +32,26 @@ pub(crate) struct Cli {
     pub(crate) verbose: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Describes what is offered, without what is known only to be refused by name.
+    pub(crate) fn offered() -> clap::Command {
+        visible(&Self::command())
+    }
+}
+
+fn visible(command: &clap::Command) -> clap::Command {
+    let arguments = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let seen = clap::Command::new(command.get_name().to_owned())
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(arguments.cloned())
+        .subcommands(commands.map(visible));
+    match command.get_about() {
+        Some(about) => seen.about(about.clone()),
+        None => seen,
+    }
 }
 
 /// What to do.
@@ -69,10 +91,37 @@ pub(crate) enum Command {
         #[arg(long)]
         force: bool,
     },
+    /// Closes the input of an attempt's program, after everything that was written to it
+    CloseStdin {
+        /// The attempt
+        #[arg(value_name = "ATTEMPT")]
+        attempt: String,
+    },
     /// Proves the required scope gone and removes the home
     Cleanup(Selection),
     /// Looks again at what became of attempts whose runner is gone
     Reconcile(Selection),
+    /// Settles an uncertain attempt on an operator's word; cleanup still asks for its proof
+    Resolve {
+        /// The attempt
+        #[arg(value_name = "ATTEMPT")]
+        attempt: String,
+        /// Says that the caller is the operator: the user who owns the root
+        #[arg(long)]
+        operator: bool,
+        /// What it is settled as
+        #[arg(long = "as", value_enum, value_name = "STATE")]
+        state: Settled,
+        /// Why, in 1 to 1024 bytes; it is kept as evidence
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
+    /// Removes ended and cleaned attempts with all that is kept of them; a receipt of each stays
+    Prune {
+        /// Only attempts that have not changed for so long, such as 12h or 30d
+        #[arg(long, value_parser = launch::duration, value_name = "DURATION")]
+        older_than: Duration,
+    },
     /// Lists attempts: id, state, cleanup, containment, age, program
     Ps {
         /// Ended and cleaned attempts too
@@ -120,10 +169,28 @@ pub(crate) enum Command {
         #[arg(long, value_name = "HEX", conflicts_with = "all")]
         head: Option<String>,
     },
+    /// Measures a program: digest, kind, interpreter and size
+    Measure {
+        /// The program's file
+        #[arg(value_name = "PATH")]
+        path: Utf8PathBuf,
+    },
     /// Prints what was measured here
     Capabilities,
     /// Explains what is missing here and how to get it
     Doctor,
+    /// Prints the completions of a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum, value_name = "SHELL")]
+        shell: Shell,
+    },
+    /// Prints the manual page, or the one of a command
+    Man {
+        /// The command
+        #[arg(value_name = "COMMAND")]
+        command: Option<String>,
+    },
     #[command(flatten)]
     Later(LaterCommand),
 }
@@ -139,6 +206,13 @@ pub(crate) struct Selection {
     pub(crate) all: bool,
 }
 
+/// What an operator settles an attempt as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Settled {
+    /// Its program has ended, in a way that nobody saw
+    Exited,
+}
+
 /// An output stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Stream {
@@ -151,17 +225,17 @@ pub(crate) enum Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
+        Cli::offered().debug_assert();
     }
 
     #[test]
     fn the_help_names_nothing_of_later_versions() {
         let help = Cli::command().render_long_help().to_string();
-        for word in ["window", "worktree", "resolve", "--config"] {
+        for word in ["window", "worktree", "adopt-root", "--config"] {
             assert!(!help.contains(word), "{word}");
         }
     }

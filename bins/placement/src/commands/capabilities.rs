@@ -20,6 +20,7 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     render::table(&rows, context.style())?;
     let (scope, exit) = (measured.report.capability, measured.report.exit_observation);
     render::line(&format!("strongest scope: {scope}; exit observation: {exit}"))?;
+    render::line(&format!("limits of a cgroup leaf: {}", limits(&measured)))?;
     Ok(exit_code::SUCCESS)
 }
 
@@ -41,6 +42,12 @@ pub(crate) fn worth(seen: &MechanismReport) -> String {
         Some(errno) => format!("does not work: {step} ({errno})"),
         None => format!("does not work: {step}"),
     }
+}
+
+/// Names what a leaf can be limited by.
+pub(crate) fn limits(measured: &Capabilities) -> String {
+    let names: Vec<_> = measured.report.controllers.iter().map(|it| it.label()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// Says yes or no.

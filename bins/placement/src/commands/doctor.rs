@@ -1,11 +1,11 @@
 //! `doctor`: what is missing here and how to get it.
 
-use super::capabilities::{measured, worth, yes_no};
+use super::capabilities::{limits, measured, worth, yes_no};
 use crate::context::Context;
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::render;
-use placement::{Capabilities, CleanupScope, Mechanism};
+use placement::{Capabilities, CleanupScope, Controller, Mechanism};
 
 pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     let measured = measured(context)?;
@@ -26,6 +26,8 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     for seen in &measured.report.mechanisms {
         rows.push(vec![format!("  {}", seen.mechanism), yes_no(seen.available), worth(seen)]);
     }
+    let limited = yes_no(!measured.report.controllers.is_empty());
+    rows.push(vec!["limits".to_owned(), limited, limits(&measured)]);
     let plain = crate::context::Style { no_color: true, ..context.style() };
     render::table(&rows, plain)?;
     render::line("")?;
@@ -53,6 +55,23 @@ fn advice(measured: &Capabilities) -> Vec<&'static str> {
         advice.push(
             "The subreaper needs a kernel with PR_SET_CHILD_SUBREAPER and /proc/PID/task/TID/children, \
              and a /proc that shows every process: mount it without hidepid and subset.",
+        );
+    }
+    if measured.report.controllers.len() < Controller::ALL.len() {
+        advice.push(
+            "Limits (--memory, --pids, --cpu) need their controllers in the cgroup.subtree_control of \
+             the group that this process sits in. The kernel gives controllers only to the leaves of \
+             a group without processes of its own, or of the hierarchy's root; controllers that are \
+             mounted as cgroup v1 are not there at all.",
+        );
+    }
+    if !available(Mechanism::PidNamespace) {
+        advice.push(
+            "A PID namespace (--mechanism pid_namespace) needs root or unprivileged user namespaces. \
+             ENOSPC: raise\n  sysctl user.max_user_namespaces user.max_pid_namespaces\n\
+             EPERM or EACCES: a container's filter, or AppArmor where\n  \
+             sysctl kernel.apparmor_restrict_unprivileged_userns\nis 1. A container that hides parts \
+             of /proc lets nobody mount another one.",
         );
     }
     if measured.report.capability != CleanupScope::ContainedTree {

@@ -88,7 +88,8 @@ fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) -> Result<(), Failure>
 
 /// Prints everything that is kept of an ended attempt, acknowledged or not.
 fn print_log(host: &Placement, attempt: &AttemptHandle, sink: &mut Sink) -> Result<(), Failure> {
-    if attempt.attempt()?.execution_state == ExecutionState::Intended {
+    let recorded = attempt.attempt()?;
+    if recorded.execution_state == ExecutionState::Intended || recorded.pruned {
         return Ok(());
     }
     let mut observer = match host.observe(attempt.id()) {

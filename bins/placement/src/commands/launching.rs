@@ -3,15 +3,12 @@
 use crate::args::{LaunchArgs, MechanismName, Scope, StopOrKeep};
 use crate::failure::Failure;
 use camino::Utf8PathBuf;
-use placement::{CleanupScope, Launch, Leftovers, Mechanism, OnHostLoss};
+use placement::{AttemptHandle, CleanupScope, Launch, Leftovers, Mechanism, OnHostLoss};
 
 /// Refuses what this version knows by name and does not offer.
 pub(crate) fn refuse_later(arguments: &LaunchArgs) -> Result<(), Failure> {
     if let Some(option) = arguments.later.given() {
         return Err(Failure::unsupported(option));
-    }
-    if arguments.mechanism == Some(MechanismName::PidNamespace) {
-        return Err(Failure::unsupported("--mechanism pid_namespace"));
     }
     Ok(())
 }
@@ -65,6 +62,15 @@ pub(crate) fn launch(arguments: &LaunchArgs, default: OnHostLoss) -> Result<Laun
             MechanismName::PidNamespace => Mechanism::PidNamespace,
         });
     }
+    if let Some(bytes) = arguments.memory {
+        launch = launch.memory_bytes(bytes);
+    }
+    if let Some(pids) = arguments.pids {
+        launch = launch.pids(pids);
+    }
+    if let Some(millis) = arguments.cpu {
+        launch = launch.cpu_millis(millis);
+    }
     if let Some(deadline) = arguments.timeout {
         launch = launch.deadline(deadline);
     }
@@ -78,6 +84,16 @@ pub(crate) fn launch(arguments: &LaunchArgs, default: OnHostLoss) -> Result<Laun
         launch = launch.no_transcript();
     }
     Ok(launch)
+}
+
+/// Says that nothing was launched now, and what is followed instead.
+pub(crate) fn replayed(attempt: &AttemptHandle) -> Result<String, Failure> {
+    let id = attempt.id();
+    Ok(if attempt.is_pruned()? {
+        format!("replayed: the recorded attempt {id} was pruned; nothing runs, its output is gone")
+    } else {
+        format!("replayed: following the recorded attempt {id}")
+    })
 }
 
 fn current_directory() -> Result<Utf8PathBuf, Failure> {

@@ -2,12 +2,18 @@
 
 mod attach;
 mod capabilities;
+mod close_stdin;
+mod completions;
 mod doctor;
 mod evidence;
 mod follow;
 mod launching;
 mod logs;
+mod man;
+mod measure;
+mod prune;
 mod ps;
+mod resolve;
 mod run;
 mod selection;
 mod settle;
@@ -19,7 +25,7 @@ mod stop;
 mod verify;
 mod wait;
 
-use crate::args::Command;
+use crate::args::{Command, Settled};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -34,8 +40,13 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<u8, Failure> {
             attach::take_over(&attempt, input, context)
         }
         Command::Stop { attempts, all, force } => stop::run(&attempts, all, force, context),
+        Command::CloseStdin { attempt } => close_stdin::run(&attempt, context),
         Command::Cleanup(selection) => settle::cleanup(&selection, context),
         Command::Reconcile(selection) => settle::reconcile(&selection, context),
+        Command::Resolve { attempt, operator, state: Settled::Exited, reason } => {
+            resolve::run(&attempt, operator, &reason, context)
+        }
+        Command::Prune { older_than } => prune::run(older_than, context),
         Command::Ps { all } => ps::run(all, context),
         Command::Show { attempt } => show::run(&attempt, context),
         Command::Evidence { attempt, after, limit, timeline } => {
@@ -43,8 +54,11 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<u8, Failure> {
         }
         Command::Logs { attempt, follow, stream } => logs::run(&attempt, follow, stream, context),
         Command::Verify { selection, head } => verify::run(&selection, head.as_deref(), context),
+        Command::Measure { path } => measure::run(&path, context),
         Command::Capabilities => capabilities::run(context),
         Command::Doctor => doctor::run(context),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Man { command } => man::run(command.as_deref()),
         Command::Later(later) => Err(Failure::unsupported_command(later.name())),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
     }
     let replayed = attempt.is_replay();
     if replayed {
-        say(&format!("replayed: following the recorded attempt {}", attempt.id()));
+        say(&launching::replayed(&attempt)?);
     }
     let end = follow::to_end(&host, attempt, source, &signals, style)?;
     if let Some(hint) = private_home_hint(&arguments.program, &end, context) {

@@ -44,6 +44,9 @@ fn recorded(attempt: &Attempt) -> Vec<Vec<String>> {
     if let Some(home) = &attempt.home_ref {
         rows.push(row("home", &home));
     }
+    if attempt.pruned {
+        rows.push(row("pruned", &"only this receipt is left"));
+    }
     rows.push(row("created", &attempt.created_at));
     rows.push(row("updated", &attempt.updated_at));
     rows.push(row("attachment", &attempt.attachment_generation));

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
     let attempt = host.launch(launch)?;
     drop(awaited);
     if attempt.is_replay() {
-        say(&format!("replayed: attempt {} was recorded before", attempt.id()));
+        say(&launching::replayed(&attempt)?);
     }
     let recorded = attempt.attempt()?;
     attempt.detach();

@@ -1,12 +1,14 @@
 //! What must agree between the fields of a request, and the bounds that serde does not read.
 
 use super::home::check_host_files;
-use super::{Access, LaunchRequest, Purpose, StdinMode};
+use super::{Access, LaunchRequest, Limits, Purpose, StdinMode};
 use crate::exact::{DecodeError, Exact, invalid};
 use crate::limits::{
-    DEADLINE_MS_MAX, ENVIRONMENT_VALUE_BYTES_MAX, MEMORY_SPOOL_BYTES_MAX, REQUEST_BYTES_MAX,
-    SPOOL_BYTES_LIMIT, STDIN_BYTES_MAX,
+    CPU_MILLIS_MAX, CPU_MILLIS_MIN, DEADLINE_MS_MAX, ENVIRONMENT_VALUE_BYTES_MAX, MEMORY_BYTES_MAX,
+    MEMORY_BYTES_MIN, MEMORY_SPOOL_BYTES_MAX, PIDS_MAX, REQUEST_BYTES_MAX, SPOOL_BYTES_LIMIT,
+    STDIN_BYTES_MAX,
 };
+use crate::state::ExitObservation;
 use std::collections::BTreeSet;
 
 impl Exact for LaunchRequest {
@@ -23,7 +25,8 @@ impl Exact for LaunchRequest {
         if let Some(gateway) = &self.gateway {
             gateway.check()?;
         }
-        check_supervision(self)
+        check_supervision(self)?;
+        check_exit_observation(self)
     }
 }
 
@@ -144,6 +147,7 @@ fn check_supervision(request: &LaunchRequest) -> Result<(), DecodeError> {
     if supervision.deadline_ms.is_some_and(|ms| ms == 0 || ms > DEADLINE_MS_MAX) {
         return Err(invalid("supervision.deadline_ms", "must be 1 ms to 30 days"));
     }
+    check_limits(&supervision.limits)?;
     let spool = supervision.spool_bytes_max;
     if spool != 0 && !(MEMORY_SPOOL_BYTES_MAX..=SPOOL_BYTES_LIMIT).contains(&spool) {
         return Err(invalid("supervision.spool_bytes_max", "must be 0 or 256 KiB to 16 GiB"));
@@ -153,6 +157,30 @@ fn check_supervision(request: &LaunchRequest) -> Result<(), DecodeError> {
     }
     if supervision.stdin == StdinMode::Pipe && request.launch.stdin_eof {
         return Err(invalid("supervision.stdin", "must be none when launch.stdin_eof closes it"));
+    }
+    Ok(())
+}
+
+fn check_limits(limits: &Limits) -> Result<(), DecodeError> {
+    let out_of = |value: Option<u64>, min, max| value.is_some_and(|it| !(min..=max).contains(&it));
+    if out_of(limits.memory_bytes, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX) {
+        return Err(invalid("supervision.limits.memory_bytes", "must be 1 MiB to 16 TiB"));
+    }
+    if out_of(limits.pids, 1, PIDS_MAX) {
+        return Err(invalid("supervision.limits.pids", "must be 1 to 4194304"));
+    }
+    if out_of(limits.cpu_millis, CPU_MILLIS_MIN, CPU_MILLIS_MAX) {
+        return Err(invalid("supervision.limits.cpu_millis", "must be 10 to 8192000"));
+    }
+    Ok(())
+}
+
+/// A simple command may learn of its end by the end of its output; a driven session may not.
+fn check_exit_observation(request: &LaunchRequest) -> Result<(), DecodeError> {
+    let gated = request.required_exit_observation == ExitObservation::EofGated;
+    if gated && request.launch.session_end.is_some() {
+        let rule = "must be independent for what a driver plans";
+        return Err(invalid("required_exit_observation", rule));
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ mod environment;
 mod gateway;
 mod home;
 mod launch;
-mod limits;
 mod login;
 mod login_evidence;
 mod offered;
@@ -25,7 +24,6 @@ pub use environment::{Destination, EnvironmentName};
 pub use gateway::{Gateway, HOOK_EVENTS, SHUTDOWN_EVENTS};
 pub use home::{HomeFile, HomeFileKind, HomeVariable, HostFile, ProviderHome};
 pub use launch::{Argument, Launch};
-pub use limits::ResourceLimits;
 pub use login::Login;
 pub use login_evidence::LoginEvidence;
 pub use path::{RelativePath, Subpath, SubpathError};
@@ -34,7 +32,7 @@ pub use planned::{
 };
 pub use preferences::{BeePreferences, OptionName, OptionValue, PermissionAnswers, Preferences};
 pub use resource::{Access, Purpose, ResourceGrant};
-pub use supervision::{Confine, Leftovers, OnHostLoss, StdinMode, Supervision};
+pub use supervision::{Confine, Leftovers, Limits, OnHostLoss, StdinMode, Supervision};
 pub use timeouts::Timeouts;
 
 use crate::canonical::Digest;

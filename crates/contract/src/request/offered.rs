@@ -2,14 +2,12 @@
 
 use super::{Confine, LaunchRequest};
 use crate::error::{Code, Refusal};
-use crate::state::Mechanism;
 
 /// A field, and whether a request asks for what it is for.
 type Later = (&'static str, fn(&LaunchRequest) -> bool);
 
 /// What is refused, in the order of the request. A line goes when its field is honoured.
 const NOT_OFFERED: &[Later] = &[
-    ("launch.session_end", |request| request.launch.session_end.is_some()),
     ("launch.home_ref", |request| request.launch.home_ref.is_some()),
     ("launch.required_files", |request| !request.launch.required_files.is_empty()),
     ("launch.login", |request| request.launch.login.is_some()),
@@ -17,17 +15,12 @@ const NOT_OFFERED: &[Later] = &[
     ("configuration_digest", |request| request.configuration_digest.is_some()),
     ("configuration_context", |request| request.configuration_context.is_some()),
     ("preferences", |request| !request.preferences.is_empty()),
-    ("executable", |request| request.executable.is_some()),
     ("gateway", |request| request.gateway.is_some()),
     ("environment_refs", |request| !request.environment_refs.is_empty()),
     ("projections", |request| !request.projections.is_empty()),
     ("session_ref", |request| request.session_ref.is_some()),
     ("options.worktree", |request| request.options.worktree.is_some()),
     ("supervision.confine", |request| request.supervision.confine == Confine::WriteRoots),
-    ("supervision.mechanism", |request| {
-        request.supervision.mechanism == Some(Mechanism::PidNamespace)
-    }),
-    ("supervision.limits", |request| !request.supervision.limits.is_unbounded()),
 ];
 
 impl LaunchRequest {

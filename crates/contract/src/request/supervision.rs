@@ -1,9 +1,8 @@
 //! How a running attempt is supervised.
 
-use super::limits::ResourceLimits;
 use crate::exact::object;
 use crate::limits::{SPOOL_BYTES_DEFAULT, TRANSCRIPT_BYTES_DEFAULT};
-use crate::state::{Mechanism, labels};
+use crate::state::{Controller, Mechanism, labels};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -57,8 +56,8 @@ pub struct Supervision {
     /// Whether the proof of an empty tree must outlive the runner.
     pub require_surviving_proof: bool,
     /// What the tree may use of the machine.
-    #[serde(skip_serializing_if = "ResourceLimits::is_unbounded", deserialize_with = "object")]
-    pub limits: ResourceLimits,
+    #[serde(skip_serializing_if = "Limits::is_unbounded", deserialize_with = "object")]
+    pub limits: Limits,
     /// Unacknowledged bytes that the spool file holds; 0 keeps 256 KiB in memory instead.
     pub spool_bytes_max: u64,
     /// Acknowledged bytes that stay on disk; 0 drops them once acknowledged.
@@ -67,6 +66,38 @@ pub struct Supervision {
     pub keep_home: bool,
     /// What the child's standard input is.
     pub stdin: StdinMode,
+}
+
+/// Bounds of what an attempt's tree may use; without bound where absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Memory, in bytes, from 1 MiB to 16 TiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads, from 1 to 4 194 304.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pids: Option<u64>,
+    /// Processor time per time, in thousandths of one processor, from 10 to 8 192 000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_millis: Option<u64>,
+}
+
+impl Limits {
+    /// Says whether nothing is bounded.
+    pub fn is_unbounded(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the controllers that the limits need.
+    pub fn controllers(&self) -> impl Iterator<Item = Controller> {
+        let bounded = [
+            (Controller::Memory, self.memory_bytes),
+            (Controller::Pids, self.pids),
+            (Controller::Cpu, self.cpu_millis),
+        ];
+        bounded.into_iter().filter_map(|(controller, bound)| bound.map(|_| controller))
+    }
 }
 
 impl Default for Supervision {
@@ -78,7 +109,7 @@ impl Default for Supervision {
             deadline_ms: None,
             mechanism: None,
             require_surviving_proof: false,
-            limits: ResourceLimits::default(),
+            limits: Limits::default(),
             spool_bytes_max: SPOOL_BYTES_DEFAULT,
             transcript_bytes_max: TRANSCRIPT_BYTES_DEFAULT,
             keep_home: false,

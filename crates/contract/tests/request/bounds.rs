@@ -252,3 +252,25 @@ fn supervision_has_bounds() {
     let rule = "must be at most 16 GiB";
     assert_invalid("/supervision/transcript_bytes_max", wrong, field, rule);
 }
+
+#[test]
+fn limits_are_within_what_a_machine_has() {
+    for (field, least, most, rule) in [
+        ("memory_bytes", 1_u64 << 20, 16_u64 << 40, "must be 1 MiB to 16 TiB"),
+        ("pids", 1, 4_194_304, "must be 1 to 4194304"),
+        ("cpu_millis", 10, 8_192_000, "must be 10 to 8192000"),
+    ] {
+        let with = |value: Value| json!({ field: value });
+        accepted("/supervision/limits", with(json!(least)));
+        accepted("/supervision/limits", with(json!(most)));
+        let named = format!("supervision.limits.{field}");
+        for wrong in [json!(least - 1), json!(most + 1)] {
+            assert_invalid("/supervision/limits", with(wrong), &named, rule);
+        }
+        for wrong in [json!(-1), json!(1.5), json!("9")] {
+            assert_eq!(refused("/supervision/limits", with(wrong)).1, named);
+        }
+    }
+    let unknown = json!({ "disk_bytes": 1 });
+    assert_eq!(refused("/supervision/limits", unknown).1, "supervision.limits.disk_bytes");
+}

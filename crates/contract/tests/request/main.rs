@@ -7,4 +7,5 @@ mod digest;
 mod fields;
 mod hostile;
 mod offered;
+mod planned;
 mod sample;

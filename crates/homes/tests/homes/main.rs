@@ -19,6 +19,8 @@ mod ordinary_user;
 #[cfg(test)]
 mod root;
 #[cfg(test)]
+mod settled;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod temporary;

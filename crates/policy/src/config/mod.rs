@@ -6,7 +6,7 @@ mod lines;
 pub use error::ConfigError;
 
 use crate::definitions::Definitions;
-use crate::limits::{ADMITTED_ROOTS_MAX, CONFIG_BYTES_MAX, SEARCH_PATH_BYTES_MAX};
+use crate::limits::{ADMITTED_ROOTS_MAX, CONFIG_BYTES_MAX, OPERATORS_MAX, SEARCH_PATH_BYTES_MAX};
 use crate::snapshot::Snapshot;
 use camino::{Utf8Path, Utf8PathBuf};
 use lines::{Document, Syntax};
@@ -40,6 +40,9 @@ pub struct HostTable {
     /// Who owns the attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerId>,
+    /// Who may settle an attempt of which nothing can be proven, at most 64; the user who owns the
+    /// root where nobody is named.
+    pub operators: Vec<OwnerId>,
     /// Where programs are looked for, absolute directories between colons; the `PATH` of every
     /// child.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +127,7 @@ impl Config {
             definitions.default_policy = name.clone();
         }
         let mut snapshot = Snapshot::new(definitions)?
+            .with_operators(self.host.operators.iter().cloned())
             .with_environment_pass(self.environment.pass.iter().cloned());
         if let Some(path) = &self.host.search_path {
             snapshot = snapshot.with_search_path(path);
@@ -154,6 +158,9 @@ impl Config {
         }
         if host.search_path.as_ref().is_some_and(|path| path.len() > SEARCH_PATH_BYTES_MAX) {
             return Err(broken("host.search_path", "must be at most 16384 bytes"));
+        }
+        if host.operators.len() > OPERATORS_MAX {
+            return Err(broken("host.operators", "must have at most 64 items"));
         }
         if self.environment.pass.len() > ENVIRONMENT_PASS_MAX {
             return Err(broken("environment.pass", "must have at most 32 items"));

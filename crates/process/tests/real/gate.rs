@@ -8,8 +8,8 @@ use crate::support::{Shell, all, exit_of, finish, line, until, wait_for};
 use placement_contract::Exit;
 use placement_identity::{Pid, Presence, ProcessIdentity};
 use placement_process::{
-    ChildStep, ExecFailed, ExecOutcome, ExecWay, OnParentDeath, Opened, Program, Spawn, SpawnError,
-    dev_null, spawn,
+    Birthplace, ChildStep, ExecFailed, ExecOutcome, ExecWay, OnParentDeath, Opened, Program, Spawn,
+    SpawnError, dev_null, spawn,
 };
 
 fn is_absent(identity: &ProcessIdentity) -> bool {
@@ -29,7 +29,7 @@ fn open(program: Program<'_>) -> Result<Opened, ExecFailed> {
         stdin: null.as_fd(),
         stdout: null.as_fd(),
         stderr: null.as_fd(),
-        leaf: None,
+        birthplace: Birthplace::Here,
         on_parent_death: OnParentDeath::Die,
     })
     .expect("the process is created");
@@ -152,7 +152,7 @@ fn a_file_of_no_format_is_named() {
 fn a_binary_runs_through_its_descriptor() {
     let binary = std::fs::File::open("/bin/true").unwrap();
     let program = Program::Descriptor { file: binary.as_fd(), fallback: Some(c"/bin/true") };
-    let Opened { mut leader, way } = open(program).unwrap();
+    let Opened { mut leader, way, .. } = open(program).unwrap();
     assert_eq!(way, ExecWay::AsGiven);
     assert_eq!(exit_of(&leader), Exit::Code { code: 0 });
     leader.reap().unwrap();
@@ -164,7 +164,7 @@ fn a_script_falls_back_to_its_path() {
     let path = file(directory.path(), "script", "#!/bin/sh\nexit 7\n", 0o700);
     let script = std::fs::File::open(path.to_str().unwrap()).unwrap();
     let program = Program::Descriptor { file: script.as_fd(), fallback: Some(&path) };
-    let Opened { mut leader, way } = open(program).unwrap();
+    let Opened { mut leader, way, .. } = open(program).unwrap();
     let ExecWay::FellBack(errno) = way else { panic!("{way:?}") };
     assert_eq!(errno.name(), "ENOENT");
     assert_eq!(exit_of(&leader), Exit::Code { code: 7 });
@@ -212,7 +212,7 @@ fn a_failure_before_the_gate_names_its_step() {
         stdin: null.as_fd(),
         stdout: null.as_fd(),
         stderr: null.as_fd(),
-        leaf: None,
+        birthplace: Birthplace::Here,
         on_parent_death: OnParentDeath::Die,
     })
     .unwrap()
@@ -234,7 +234,7 @@ fn a_launch_without_arguments_is_refused() {
         stdin: null.as_fd(),
         stdout: null.as_fd(),
         stderr: null.as_fd(),
-        leaf: None,
+        birthplace: Birthplace::Here,
         on_parent_death: OnParentDeath::Die,
     });
     assert_eq!(refused.unwrap_err(), SpawnError::NoArguments);

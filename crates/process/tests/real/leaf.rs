@@ -4,7 +4,7 @@ use crate::support::{Shell, finish, leaf, line, until};
 use placement_contract::Mechanism;
 use placement_identity::{Observer, boot_id};
 use placement_process::{
-    CgroupLeaf, CgroupSite, LeafDoubt, LeafError, LeafPresence, Population, SiteError,
+    Birthplace, CgroupLeaf, CgroupSite, LeafDoubt, LeafError, LeafPresence, Population, SiteError,
 };
 
 /// The directory of a leaf, found without the code under test.
@@ -66,7 +66,8 @@ fn an_empty_leaf_has_no_members_and_is_removed() {
 #[test]
 fn a_populated_leaf_is_not_removed() {
     let Some(leaf) = leaf("busy") else { return };
-    let (leader, _output) = Shell { leaf: Some(&leaf), ..Shell::new("exec sleep 300") }.start();
+    let (leader, _output) =
+        Shell { birthplace: Birthplace::Leaf(&leaf), ..Shell::new("exec sleep 300") }.start();
     assert_eq!(leaf.populated().unwrap(), Population::Populated);
     assert_eq!(leaf.members().unwrap(), [leader.pid()]);
     let (leaf, error) = leaf.remove().unwrap_err();
@@ -80,7 +81,8 @@ fn a_populated_leaf_is_not_removed() {
 #[test]
 fn an_ended_leader_that_was_not_reaped_does_not_populate() {
     let Some(leaf) = leaf("zombie") else { return };
-    let (leader, _output) = Shell { leaf: Some(&leaf), ..Shell::new("exit 0") }.start();
+    let (leader, _output) =
+        Shell { birthplace: Birthplace::Leaf(&leaf), ..Shell::new("exit 0") }.start();
     crate::support::exit_of(&leader);
     until("the empty leaf", || (leaf.populated() == Ok(Population::Empty)).then_some(()));
     assert_eq!(leaf.members().unwrap(), []);
@@ -96,7 +98,8 @@ fn groups_that_the_child_made_inside_are_looked_at_and_removed() {
         "mkdir -p {0}/one/two {0}/three && echo $$ > {0}/one/two/cgroup.procs && echo in; exec sleep 300",
         path.display()
     );
-    let (leader, output) = Shell { leaf: Some(&leaf), ..Shell::new(&script) }.start();
+    let (leader, output) =
+        Shell { birthplace: Birthplace::Leaf(&leaf), ..Shell::new(&script) }.start();
     assert_eq!(line(&output), "in");
     assert_eq!(leaf.populated().unwrap(), Population::Populated);
     assert_eq!(leaf.members().unwrap(), [leader.pid()]);
@@ -110,7 +113,8 @@ fn groups_that_the_child_made_inside_are_looked_at_and_removed() {
 #[test]
 fn a_recorded_leaf_is_found_killed_and_proven_gone_by_another() {
     let Some(leaf) = leaf("recorded") else { return };
-    let (leader, _output) = Shell { leaf: Some(&leaf), ..Shell::new("exec sleep 300") }.start();
+    let (leader, _output) =
+        Shell { birthplace: Birthplace::Leaf(&leaf), ..Shell::new("exec sleep 300") }.start();
     let (path, id) = (leaf.path().to_owned(), leaf.id());
     drop(leaf);
     let LeafPresence::Present(found) = look_up(&path, Some(id)) else { panic!("not found") };

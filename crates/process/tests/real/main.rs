@@ -4,6 +4,7 @@ mod exit;
 mod filtered;
 mod gate;
 mod leaf;
+mod namespace;
 mod own;
 mod set_up;
 mod support;

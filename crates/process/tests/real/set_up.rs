@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 
 use crate::support::{Shell, all, exit_of, finish, in_own_process};
-use placement_process::{OnParentDeath, Pipe, Program, Signal, Spawn, dev_null, spawn};
+use placement_process::{Birthplace, OnParentDeath, Pipe, Program, Signal, Spawn, dev_null, spawn};
 
 /// Runs `cat` on a file of the new process's own in `/proc`, with no shell in between.
 fn own_file(path: &str) -> String {
@@ -19,7 +19,7 @@ fn own_file(path: &str) -> String {
         stdin: null.as_fd(),
         stdout: output.theirs.as_fd(),
         stderr: null.as_fd(),
-        leaf: None,
+        birthplace: Birthplace::Here,
         on_parent_death: OnParentDeath::Die,
     })
     .expect("the process is created")
@@ -104,7 +104,7 @@ fn stdio_below_three_in_the_runner_does_not_get_mixed_up() {
             stdin: null.as_fd(),
             stdout: std::io::stdin().as_fd(),
             stderr: std::io::stdin().as_fd(),
-            leaf: None,
+            birthplace: Birthplace::Here,
             on_parent_death: OnParentDeath::Die,
         })
         .unwrap()

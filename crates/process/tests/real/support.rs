@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use placement_contract::Exit;
 use placement_process::{
-    CgroupLeaf, CgroupSite, Gated, Leader, LeafError, OnParentDeath, Pipe, Program, Signal, Spawn,
-    Tree, TreeGone, TreeState, dev_null, spawn,
+    Birthplace, CgroupLeaf, CgroupSite, Gated, Leader, LeafError, OnParentDeath, Pipe, Program,
+    Signal, Spawn, SpawnError, Tree, TreeGone, TreeState, dev_null, spawn,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -49,16 +49,20 @@ pub(crate) fn in_own_process(test: &str, body: impl FnOnce()) {
 /// What a test child is made of; the output pipe is returned with it.
 pub(crate) struct Shell<'a> {
     pub(crate) script: &'a str,
-    pub(crate) leaf: Option<&'a CgroupLeaf>,
+    pub(crate) birthplace: Birthplace<'a>,
     pub(crate) on_parent_death: OnParentDeath,
 }
 
 impl<'a> Shell<'a> {
     pub(crate) fn new(script: &'a str) -> Self {
-        Self { script, leaf: None, on_parent_death: OnParentDeath::Die }
+        Self { script, birthplace: Birthplace::Here, on_parent_death: OnParentDeath::Die }
     }
 
     pub(crate) fn gated(&self) -> (Gated, OwnedFd) {
+        self.try_gated().expect("the process is created")
+    }
+
+    pub(crate) fn try_gated(&self) -> Result<(Gated, OwnedFd), SpawnError> {
         let output = Pipe::from_child().expect("a pipe");
         let null = dev_null().expect("a null device");
         let root = std::fs::File::open("/").expect("a root directory");
@@ -72,11 +76,10 @@ impl<'a> Shell<'a> {
             stdin: null.as_fd(),
             stdout: output.theirs.as_fd(),
             stderr: null.as_fd(),
-            leaf: self.leaf,
+            birthplace: self.birthplace,
             on_parent_death: self.on_parent_death,
-        })
-        .expect("the process is created");
-        (gated, output.ours)
+        })?;
+        Ok((gated, output.ours))
     }
 
     pub(crate) fn start(&self) -> (Leader, OwnedFd) {
@@ -107,8 +110,8 @@ pub(crate) fn wait_for(what: &str, descriptor: BorrowedFd<'_>, flags: PollFlags)
 
 /// Waits for the exit, which is observed and not yet reaped.
 pub(crate) fn exit_of(leader: &Leader) -> Exit {
-    wait_for("the exit", leader.pidfd(), PollFlags::IN);
-    leader.observe_exit().expect("the exit is observable").expect("the pidfd said so")
+    wait_for("the exit", leader.exit_descriptor(), PollFlags::IN);
+    leader.observe_exit().expect("the exit is observable").expect("the descriptor said so")
 }
 
 /// Reads up to the end of the line, waiting for it.

@@ -9,8 +9,8 @@ use crate::support::{
 use placement_contract::{Exit, Mechanism};
 use placement_identity::{Pid, Presence, ProcessIdentity};
 use placement_process::{
-    Containment, NotGone, OnParentDeath, ProbeState, Signal, Tree, TreeState, become_subreaper,
-    spawn_probe,
+    Birthplace, Containment, NotGone, OnParentDeath, ProbeState, Signal, Tree, TreeEvent,
+    TreeState, become_subreaper, spawn_probe,
 };
 use rustix::event::PollFlags;
 
@@ -34,12 +34,17 @@ fn all_absent(identities: &[ProcessIdentity]) -> bool {
     identities.iter().all(|it| matches!(it.observe(), Presence::Absent(_)))
 }
 
+fn birthplace(containment: &Containment) -> Birthplace<'_> {
+    match containment {
+        Containment::Cgroup(leaf) => Birthplace::Leaf(leaf),
+        Containment::Subreaper | Containment::Group => Birthplace::Here,
+        Containment::PidNamespace(_) => panic!("it is made with its leader"),
+    }
+}
+
 fn start(script: &str, containment: Containment) -> (Tree, std::os::fd::OwnedFd) {
-    let leaf = match &containment {
-        Containment::Cgroup(leaf) => Some(leaf),
-        Containment::Subreaper | Containment::Group => None,
-    };
-    let (leader, output) = Shell { leaf, ..Shell::new(script) }.start();
+    let birthplace = birthplace(&containment);
+    let (leader, output) = Shell { birthplace, ..Shell::new(script) }.start();
     (Tree::new(containment, leader), output)
 }
 
@@ -53,7 +58,8 @@ fn a_leaf_ends_an_escaped_process_and_proves_it() {
         assert_eq!(exit_of(tree.leader()), Exit::Code { code: 0 });
         assert_eq!(tree.state(), TreeState::Populated { members: 2 });
         assert_eq!(tree.kill().unwrap().sent, 2);
-        wait_for("the last member's end", tree.descriptor().unwrap(), PollFlags::PRI);
+        let Some(TreeEvent::Changed(events)) = tree.event() else { panic!("no event of a leaf") };
+        wait_for("the last member's end", events, PollFlags::PRI);
         until("the empty leaf", || (tree.state() == TreeState::Empty).then_some(()));
         assert_eq!(tree.prove_gone().unwrap_err(), NotGone::LeaderNotReaped);
         tree.reap_leader().unwrap();
@@ -227,13 +233,9 @@ fn the_probe_escapes_and_is_ended_in_each_containment() {
         become_subreaper().unwrap();
         for containment in [leaf("probe").map(Containment::Cgroup), Some(Containment::Subreaper)] {
             let Some(containment) = containment else { continue };
-            let leaf = match &containment {
-                Containment::Cgroup(leaf) => Some(leaf),
-                Containment::Subreaper | Containment::Group => None,
-            };
-            let probe = spawn_probe(leaf).unwrap();
+            let probe = spawn_probe(birthplace(&containment)).unwrap();
             assert_eq!(probe.wait(PATIENCE), ProbeState::Escaped);
-            let (leader, lifeline) = probe.into_parts();
+            let (leader, lifeline, _) = probe.into_parts();
             assert_eq!(exit_of(&leader), Exit::Code { code: 0 });
             let mut tree = Tree::new(containment, leader);
             let members = until_members(&tree, 1);
@@ -249,9 +251,9 @@ fn the_probe_escapes_and_is_ended_in_each_containment() {
 fn the_probe_ends_by_itself_when_its_measurer_goes() {
     in_own_process("tree::the_probe_ends_by_itself_when_its_measurer_goes", || {
         become_subreaper().unwrap();
-        let probe = spawn_probe(None).unwrap();
+        let probe = spawn_probe(Birthplace::Here).unwrap();
         assert_eq!(probe.wait(PATIENCE), ProbeState::Escaped);
-        let (leader, lifeline) = probe.into_parts();
+        let (leader, lifeline, _) = probe.into_parts();
         exit_of(&leader);
         let mut tree = Tree::new(Containment::Subreaper, leader);
         let members = until_members(&tree, 1);
@@ -271,7 +273,7 @@ fn an_attempt_that_must_not_outlive_its_runner_leaves_its_descendants_to_the_lea
             let Some(leaf) = leaf("orphaned") else { return };
             let (leaf, leader, output) = std::thread::spawn(move || {
                 let shell = Shell {
-                    leaf: Some(&leaf),
+                    birthplace: Birthplace::Leaf(&leaf),
                     on_parent_death: OnParentDeath::Die,
                     ..Shell::new("setsid sleep 300 & echo $!; wait")
                 };

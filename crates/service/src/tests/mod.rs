@@ -2,9 +2,13 @@
 
 mod attach;
 mod cleanup;
+mod close_stdin;
 mod looks;
+mod measure;
 mod prepare;
+mod prune;
 mod reconcile;
+mod resolve;
 mod start;
 mod stop;
 mod streams;

@@ -6,6 +6,7 @@ mod authority;
 mod evidence;
 mod exit_record;
 mod intend;
+mod ledger;
 mod list;
 mod open;
 mod race;

@@ -1,6 +1,6 @@
 //! Recording evidence and what follows from it.
 
-use crate::support::{World, claim, complete, id, intend, record, record_with, running};
+use crate::support::{World, claim, complete, id, init, intend, record, record_with, running};
 use placement_contract::EvidenceKind::{
     Attach, ChildCreating, ChildExited, ChildIdentified, ChildNotStarted, ChildStarted,
     CleanupComplete, CleanupFailed, HomeCreated, ReconcileAbsent, RunnerExited, RunnerFinished,
@@ -55,6 +55,7 @@ fn what_is_recorded_reads_back_exactly() {
     let runner = row.runner.clone().unwrap();
     assert_eq!((runner.identity, runner.finished), (this, false));
     assert_eq!(row.attempt().runner, Some(RunnerId::parse("r-1").unwrap()));
+    assert_eq!(row.init, Some(init()));
     let leaf = row.leaf.unwrap();
     assert_eq!((leaf.path.as_str(), leaf.id), ("/sys/fs/cgroup/placement/x", Some(77)));
 }
@@ -245,7 +246,8 @@ fn what_is_recorded_once_is_never_replaced() {
     let ChildIdentity::Complete(child) = row.child else { panic!("no identity") };
     let other = ProcessIdentity { start_ticks: child.start_ticks + 1, ..child.clone() };
     let cases = [
-        (Fields { child: Some(other), ..Fields::default() }, "the identity of the child"),
+        (Fields { child: Some(other.clone()), ..Fields::default() }, "the identity of the child"),
+        (Fields { init: Some(other), ..Fields::default() }, "the identity of the init"),
         (Fields { leaf_path: Some("/other".into()), ..Fields::default() }, "the leaf"),
         (Fields { leaf_id: Some(78), ..Fields::default() }, "the leaf's id"),
         (
@@ -267,6 +269,16 @@ fn what_is_recorded_once_is_never_replaced() {
 }
 
 #[test]
+fn an_init_of_which_a_part_is_missing_is_damage() {
+    let world = World::new();
+    let store = world.open();
+    running(&store, "a");
+    world.tamper("UPDATE placement_attempts SET init_start_ticks = NULL");
+    let damaged = store.find_any(&id("a")).unwrap_err();
+    assert!(matches!(damaged, StoreError::Corrupt { column: "init_pid" }), "{damaged:?}");
+}
+
+#[test]
 fn a_child_seen_from_elsewhere_than_its_runner_is_refused() {
     let world = World::new();
     let store = world.open();
@@ -275,13 +287,17 @@ fn a_child_seen_from_elsewhere_than_its_runner_is_refused() {
     let this = ProcessIdentity::this_process().unwrap();
     let elsewhere = Observer { pid_namespace: 7, ..this.observer.clone() };
     let child = Fields {
-        child: Some(ProcessIdentity { observer: elsewhere, ..this }),
+        child: Some(ProcessIdentity { observer: elsewhere.clone(), ..this.clone() }),
         ..Fields::default()
     };
-    let error = fails_without_a_trace(&store, "a", || {
-        record_with(&store, "a", &[(ChildIdentified, "")], &child)
-    });
-    assert!(matches!(error, RecordError::AlreadySet { field: "where it was observed from" }));
+    let init =
+        Fields { init: Some(ProcessIdentity { observer: elsewhere, ..this }), ..Fields::default() };
+    for fields in [child, init] {
+        let error = fails_without_a_trace(&store, "a", || {
+            record_with(&store, "a", &[(ChildIdentified, "")], &fields)
+        });
+        assert!(matches!(error, RecordError::AlreadySet { field: "where it was observed from" }));
+    }
 }
 
 #[test]

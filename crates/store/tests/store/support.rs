@@ -118,7 +118,7 @@ pub(crate) fn intend_request(
 pub(crate) fn intend(store: &Store, attempt: &str) -> Row {
     match intend_request(store, &request(attempt)).unwrap() {
         Intended::Recorded(row) => row,
-        Intended::Replayed(_) => panic!("{attempt} was there"),
+        Intended::Replayed(_) | Intended::Pruned(_) => panic!("{attempt} was there"),
     }
 }
 
@@ -155,12 +155,19 @@ pub(crate) fn claim(runner: &str) -> Fields {
     Fields { runner: Some(runner), ..Fields::default() }
 }
 
+/// A process that stands in for the init of a namespace.
+pub(crate) fn init() -> ProcessIdentity {
+    let this = ProcessIdentity::this_process().unwrap();
+    ProcessIdentity { start_ticks: this.start_ticks + 9, ..this }
+}
+
 /// An attempt whose child runs, with its identity recorded.
 pub(crate) fn running(store: &Store, attempt: &str) -> Row {
     intend(store, attempt);
     record_with(store, attempt, &[(EvidenceKind::RunnerStarted, "r-1")], &claim("r-1")).unwrap();
     let child = Fields {
         child: Some(ProcessIdentity::this_process().unwrap()),
+        init: Some(init()),
         leaf_path: Some("/sys/fs/cgroup/placement/x".into()),
         leaf_id: Some(77),
         ..Fields::default()
