@@ -306,7 +306,7 @@ fn chatter_of_a_kept_descendant_cannot_extend_the_drain() {
     assert_eq!(attempt.is_truncated(StreamName::Stdout), Some(true));
     let drained = awaited_detail(&world, attempt.id(), EvidenceKind::OutputDrainElapsed);
     let used_ms: Option<u64> = drained.split(' ').nth(1).and_then(|number| number.parse().ok());
-    assert!(used_ms.is_some_and(|used_ms| (600..1_200).contains(&used_ms)), "{drained}");
+    assert!(used_ms.is_some_and(|used_ms| (600..6_000).contains(&used_ms)), "{drained}");
     // What it still says is read and dropped: the end of the drain does not end it.
     assert!(held.is_running());
     attempt.stop().unwrap();
