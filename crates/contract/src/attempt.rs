@@ -2,10 +2,12 @@
 
 use crate::canonical::Digest;
 use crate::clock::Timestamp;
-use crate::id::{ActionId, AttemptId, Generation, OwnerId, RunnerId};
+use crate::exact::Line;
+use crate::id::{ActionId, AttemptId, Generation, Id, OwnerId, RunnerId, SessionRef};
+use crate::limits::LOGIN_LINE_BYTES_MAX;
 use crate::state::{
     CleanupScope, CleanupState, ExecutionState, Exit, ExitObservation, ExitSource, Mechanism,
-    Outcome,
+    Outcome, labels,
 };
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +53,9 @@ pub struct Attempt {
     pub tree_gone_by: Option<String>,
     /// The current attachment.
     pub attachment_generation: Generation,
+    /// The retained session that it goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_ref: Option<SessionRef>,
     /// The opaque key of its home.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home_ref: Option<String>,
@@ -71,6 +76,9 @@ pub struct Attempt {
     /// Whether its evidence and directories were removed since, and only a receipt is left.
     #[serde(default, skip_serializing_if = "is_false")]
     pub pruned: bool,
+    /// What its preparation advises; never recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<Notice>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
@@ -88,6 +96,26 @@ pub struct Pruned {
     pub outcome: Outcome,
     /// When it was removed.
     pub pruned_at: Timestamp,
+}
+
+/// Advice that comes with a prepared launch and refuses nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Notice {
+    /// What it is about.
+    pub code: NoticeCode,
+    /// The provider.
+    pub provider: Id,
+    /// What to run, for display.
+    pub command: Line<LOGIN_LINE_BYTES_MAX>,
+}
+
+labels! {
+    /// What a notice is about.
+    NoticeCode {
+        /// Nothing tells of a login of the provider.
+        LoginRequired = "LOGIN_REQUIRED",
+    }
 }
 
 /// One fresh observation of an attempt's leader, never folded into the recorded state.

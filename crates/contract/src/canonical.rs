@@ -1,9 +1,12 @@
 //! Canonical JSON (RFC 8785) and the digests made from it.
 //!
 //! Numbers of 64 bits are strings in anything that is hashed, since RFC 8785 rounds integers
-//! above 2^53. Every digest is named, so that one value's digest is never mistaken for another's.
+//! above 2^53; such a number is refused, so that no two values share their bytes. Every digest is
+//! named, so that one value's digest is never mistaken for another's.
 
+use crate::limits::INTEGER_MAX;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
@@ -42,7 +45,7 @@ impl Digest {
     /// Hashes the canonical JSON of `{"revision": name, "value": value}`.
     ///
     /// # Errors
-    /// [`NotCanonical`] if the value has a non-finite number or a key that is not text.
+    /// As [`canonical_json`].
     pub fn of_value<T: Serialize>(name: &str, value: &T) -> Result<Self, NotCanonical> {
         #[derive(Serialize)]
         struct Named<'a, T> {
@@ -74,10 +77,31 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// Writes a value as canonical JSON.
 ///
+/// Meant for values without float fields, as all of the contract's are: JSON has no form for a
+/// float that is not finite, and it would be written as null.
+///
 /// # Errors
-/// [`NotCanonical`] if the value has a non-finite number or a key that is not text.
+/// [`NotCanonical`] if the value has an integer above 2^53 - 1 or a key that is not text.
 pub fn canonical_json<T: Serialize>(value: &T) -> Result<Vec<u8>, NotCanonical> {
-    serde_json_canonicalizer::to_vec(value).map_err(|_| NotCanonical)
+    let tree = serde_json::to_value(value).map_err(|_| NotCanonical)?;
+    if !keeps_integers(&tree) {
+        return Err(NotCanonical);
+    }
+    serde_json_canonicalizer::to_vec(&tree).map_err(|_| NotCanonical)
+}
+
+/// Says whether every integer is one that RFC 8785 does not round.
+fn keeps_integers(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => number <= INTEGER_MAX,
+            (None, Some(number)) => number.unsigned_abs() <= INTEGER_MAX,
+            (None, None) => true,
+        },
+        Value::Array(items) => items.iter().all(keeps_integers),
+        Value::Object(entries) => entries.values().all(keeps_integers),
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +115,14 @@ mod tests {
         let two = Digest::of_value("test@1", &json!({"b": [true, null], "a": 1}));
         assert_eq!(one, two);
         assert_ne!(one, Digest::of_value("test@2", &json!({"a": 1, "b": [true, null]})));
+    }
+
+    #[test]
+    fn an_integer_that_would_be_rounded_is_refused() {
+        assert!(canonical_json(&json!({ "a": [INTEGER_MAX, -9_007_199_254_740_991_i64] })).is_ok());
+        for wrong in [json!(INTEGER_MAX + 1), json!(u64::MAX), json!(i64::MIN)] {
+            assert_eq!(canonical_json(&json!({ "a": [wrong] })), Err(NotCanonical));
+        }
     }
 
     #[test]

@@ -93,6 +93,20 @@ ids! {
     ResourceName: ID_BYTES_MAX;
     /// One runner process.
     RunnerId: ID_BYTES_MAX;
+    /// A retained session of an owner.
+    SessionRef: ID_BYTES_MAX;
+    /// A placement binding.
+    PlacementBindingRef: ID_BYTES_MAX;
+    /// A placement profile.
+    PlacementProfileRef: ID_BYTES_MAX;
+    /// What a launch policy selects as the source of a configuration.
+    ProviderRef: ID_BYTES_MAX;
+    /// A credential projection.
+    ProjectionId: ID_BYTES_MAX;
+    /// A tool of a gateway.
+    ToolName: ID_BYTES_MAX;
+    /// A hook event of a gateway.
+    HookEvent: ID_BYTES_MAX;
     /// Who receives an attempt's output.
     RecipientId: RECIPIENT_BYTES_MAX;
 }

@@ -16,8 +16,87 @@ pub const ENVIRONMENT_MAX: usize = 64;
 pub const ENVIRONMENT_VALUE_BYTES_MAX: usize = 16_384;
 /// Most resource grants of one launch.
 pub const RESOURCES_MAX: usize = 16;
+/// Most credential projections of one launch.
+pub const PROJECTIONS_MAX: usize = 8;
+/// Most tools of a gateway.
+pub const GATEWAY_TOOLS_MAX: usize = 16;
+/// Most hook events of a gateway.
+pub const GATEWAY_HOOKS_MAX: usize = 8;
+/// Longest address of a gateway, in bytes.
+pub const ENDPOINT_BYTES_MAX: usize = 2_048;
+/// Most files that a launch requires, that tell of a login, or that a provider's home has.
+pub const HOME_FILES_MAX: usize = 8;
+/// Most environment variables that point into a provider's home besides the first.
+pub const EXTRA_VARIABLES_MAX: usize = 4;
+/// Most alternatives by which a login is told.
+pub const LOGIN_ALTERNATIVES_MAX: usize = 8;
+/// Longest command, argument or directory of a login's alternatives, in bytes.
+pub const LOGIN_LINE_BYTES_MAX: usize = 128;
+/// Most environment names of one alternative of a login.
+pub const LOGIN_NAMES_MAX: usize = 16;
+/// Most options of saved preferences: eight, and one from before they were counted.
+pub const PREFERENCE_OPTIONS_MAX: usize = 9;
+/// Most tools that preferences select.
+pub const PREFERENCE_TOOLS_MAX: usize = 64;
+/// Longest name of an option, in bytes.
+pub const OPTION_NAME_BYTES_MAX: usize = 80;
+/// Longest text of an option, in bytes.
+pub const OPTION_TEXT_BYTES_MAX: usize = 512;
+/// Longest instructions, in bytes, joined ones as well.
+pub const INSTRUCTIONS_BYTES_MAX: usize = 4_096;
 /// Longest subpath of a grant, in bytes.
 pub const SUBPATH_BYTES_MAX: usize = 512;
+/// Most arguments of a delivery.
+pub const DELIVERY_ARGUMENTS_MAX: usize = 32;
+/// Most bytes of a delivery's arguments together.
+pub const DELIVERY_ARGUMENTS_BYTES_MAX: usize = 16_384;
+/// Most files of a delivery.
+pub const DELIVERY_FILES_MAX: usize = 8;
+/// Longest content of one file of a delivery, in bytes.
+pub const DELIVERY_FILE_BYTES_MAX: usize = 8_192;
+/// Most bytes of a delivery's files together.
+pub const DELIVERY_FILES_BYTES_MAX: usize = 24_576;
+/// Longest environment value of a delivery, in bytes.
+pub const DELIVERY_VALUE_BYTES_MAX: usize = 4_096;
+/// Largest encoded delivery, in bytes: the sum of its parts with room for JSON escapes.
+pub const DELIVERY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Most secret fields of one file.
+pub const SECRET_FIELDS_MAX: usize = 8;
+/// Most operations of one composition.
+pub const COMPOSITION_OPERATIONS_MAX: usize = 16;
+/// Most keys on the way to a place in a document.
+pub const KEY_PATH_MAX: usize = 8;
+/// Longest of those keys, in bytes.
+pub const KEY_BYTES_MAX: usize = 128;
+/// Largest document of a composition, before and after, in bytes.
+pub const COMPOSED_BYTES_MAX: usize = 131_072;
+/// Largest definition or reply of an authority, in bytes.
+pub const DEFINITION_BYTES_MAX: usize = 1024 * 1024;
+/// Longest path, in bytes.
+pub const PATH_BYTES_MAX: usize = 8_192;
+/// Most mounts of a container profile.
+pub const MOUNTS_MAX: usize = 16;
+/// Most profiles that a launch policy admits.
+pub const POLICY_PROFILES_MAX: usize = 64;
+/// Most options that a launch policy declares or sets.
+pub const POLICY_OPTIONS_MAX: usize = 64;
+/// Most names that a list of a launch policy has.
+pub const POLICY_NAMES_MAX: usize = 256;
+/// Most names of the host's environment that a launch policy passes to children: half of
+/// [`ENVIRONMENT_MAX`], the other half is the host's own.
+pub const ENVIRONMENT_PASS_MAX: usize = ENVIRONMENT_MAX / 2;
+/// Most values of an option that a launch policy allows.
+pub const OPTION_VALUES_MAX: usize = 32;
+/// Longest arguments of an instruction builder, in bytes of canonical JSON.
+pub const BUILDER_ARGUMENTS_BYTES_MAX: usize = 4_096;
+/// Longest secret in the environment, in bytes.
+pub const SECRET_VALUE_BYTES_MAX: usize = 8_192;
+/// Longest login file, in bytes.
+pub const LOGIN_FILE_BYTES_MAX: usize = 65_536;
+/// Most files that come with a login.
+pub const INITIALIZERS_MAX: usize = 4;
+/// Longest token of a gateway, in bytes.
+pub const TOKEN_BYTES_MAX: usize = 128;
 /// Least memory that a launch may be limited to, in bytes: less than that starts nothing.
 pub const MEMORY_BYTES_MIN: u64 = 1024 * 1024;
 /// Most memory that a launch may be limited to, in bytes: 16 TiB, beyond any machine.

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::launch::Launch;
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::limits::ARGUMENT_BYTES_MAX;
-use placement_contract::request::Argument;
+use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
     Access, ActionId, AttemptId, CleanupScope, Code, EnvironmentName, ExitObservation, GrantRef,
     IdempotencyKey, LaunchRequest, OwnerId, Purpose, Refusal, ResourceGrant, ResourceName, Subpath,
@@ -67,23 +67,33 @@ pub(crate) fn request(
         profile_id: snapshot.profile().r#ref.clone(),
         binding_digest: snapshot.binding().digest.clone(),
         profile_digest: snapshot.profile().digest.clone(),
+        placement_binding_ref: None,
+        placement_binding_digest: None,
+        placement_profile_ref: None,
+        placement_profile_digest: None,
         launch: placement_contract::Launch {
-            executable: program(&launch.program)?,
             argv: arguments.collect::<Result<_, _>>()?,
             stdin_eof: launch.stdin_text.is_some() && launch.session_end.is_none(),
             session_end: launch.session_end,
             stdin: launch.stdin_text,
             environment: environment.keys().cloned().collect(),
             working_directory_ref,
-            readiness: "started".to_owned(),
+            ..placement_contract::Launch::of(program(&launch.program)?)
         },
+        configuration_digest: None,
+        configuration_context: None,
+        preferences: Preferences::default(),
         executable: launch.executable,
+        gateway: None,
         resources,
         environment,
         environment_refs: BTreeMap::new(),
+        projections: Vec::new(),
+        session_ref: None,
         required_cleanup,
         required_exit_observation: ExitObservation::Independent,
         timeouts: launch.timeouts,
+        options: PreparerOptions::default(),
         supervision: launch.supervision,
     };
     Ok(request.checked().map_err(Refusal::from)?)

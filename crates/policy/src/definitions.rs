@@ -1,29 +1,39 @@
-//! The definitions of a host: one driver binding, one profile, one launch policy.
+//! What a host defines: a driver binding and its profile, launch policies, placement bindings and
+//! placement profiles.
 
-use placement_contract::{BindingRef, Digest, EnvironmentName, Id, PolicyRef, ProfileId};
+use placement_contract::definition::{BindingEntry, LaunchPolicy};
+use placement_contract::{
+    BindingRef, Digest, PlacementBindingRef, PlacementProfileRef, PolicyRef, ProfileId,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-/// The name under which a binding is hashed.
+/// The name under which a driver binding is hashed.
 pub const BINDING_REVISION: &str = "placement.binding@1";
-/// The name under which a profile is hashed.
+/// The name under which a profile of a driver is hashed.
 pub const PROFILE_REVISION: &str = "placement.profile@1";
 /// The name under which a launch policy is hashed.
 pub const POLICY_REVISION: &str = "placement.launch-policy@1";
 
 const EMBEDDED: &str = include_str!("definitions.json");
 
-/// What a host offers: one driver binding, one profile, one launch policy.
+/// What a host defines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definitions {
     /// The driver binding.
     pub binding: Definition<BindingRef, Value>,
-    /// The profile.
+    /// The profile of the driver.
     pub profile: Definition<ProfileId, Value>,
-    /// The launch policy.
-    pub policy: Definition<PolicyRef, LaunchPolicy>,
+    /// The launch policy of who names none.
+    pub default_policy: PolicyRef,
+    /// The launch policies.
+    pub policies: BTreeMap<PolicyRef, LaunchPolicy>,
+    /// The placement bindings.
+    pub placement_bindings: BTreeMap<PlacementBindingRef, BindingEntry>,
+    /// The placement profiles.
+    pub placement_profiles: BTreeMap<PlacementProfileRef, Value>,
 }
 
 /// One definition under its name.
@@ -36,20 +46,6 @@ pub struct Definition<R, D> {
     pub definition: D,
 }
 
-/// What a launch policy allows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LaunchPolicy {
-    /// Names of the host's environment that reach every child.
-    pub environment_pass: BTreeSet<EnvironmentName>,
-    /// Entries that requests may refer to; all where absent.
-    #[serde(default)]
-    pub environment_refs: Option<BTreeSet<Id>>,
-    /// Programs, as a launch names them, that may be launched and measured; all where absent.
-    #[serde(default)]
-    pub executables: Option<BTreeSet<String>>,
-}
-
 impl Definitions {
     /// Returns the definitions that are built in.
     pub fn embedded() -> Self {
@@ -58,8 +54,8 @@ impl Definitions {
 }
 
 impl<R: Serialize, D: Serialize> Definition<R, D> {
-    /// Hashes the name and the definition.
-    pub(crate) fn digest(&self, revision: &str) -> Digest {
-        Digest::of_value(revision, self).expect("definitions have text keys and no numbers")
+    /// Hashes the name and the definition; `None` for a number that canonical JSON would round.
+    pub(crate) fn digest(&self, revision: &str) -> Option<Digest> {
+        Digest::of_value(revision, self).ok()
     }
 }

@@ -1,37 +1,72 @@
 //! Whether a request names what this host offers and asks for nothing that its policy forbids.
 
+use crate::allowed::check_lists;
+use crate::gateway::check_gateway;
+use crate::placement::{check_hint, check_selection, resolve_binding};
+use crate::preferences::apply_preferences;
+use crate::refusal::{denied, stale};
 use crate::snapshot::{Named, Snapshot};
-use placement_contract::{Code, Digest, ExitObservation, LaunchRequest, Refusal};
+use crate::tools::check_allowed_tools;
+use placement_contract::definition::{LaunchPolicy, PlacementBinding};
+use placement_contract::{Code, Digest, ExitObservation, LaunchRequest, PolicyRef, Refusal};
 
-/// Checks a request against a host's binding, profile and launch policy.
+/// What a request came to on this host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// This placement's binding, measured, with its eleven targets.
+    pub placement: PlacementBinding,
+    /// The launch policy.
+    pub policy: Named<PolicyRef>,
+    /// What the policy allows and selects, the owner's preferences applied.
+    pub rules: LaunchPolicy,
+}
+
+/// Checks a request against a host's bindings, profiles and launch policies.
+///
+/// Needs nothing of the machine, so that what is not placed here is refused before anything is
+/// measured. The order is that of the contract.
 ///
 /// # Errors
-/// DENIED for another binding, profile or policy, and for a program or a referenced value that the
-/// policy does not list; CONFLICT for another digest than the measured one; INVALID for an exit that
-/// comes with the end of the output, which only a simple command may ask for.
-pub fn resolve(request: &LaunchRequest, snapshot: &Snapshot) -> Result<(), Refusal> {
+/// DENIED for another placement, binding, profile or policy, and for what the policy does not
+/// allow or selects otherwise; CONFLICT for another digest than the measured one; INVALID for an
+/// exit that comes with the end of the output, which only a simple command may ask for.
+pub fn resolve(request: &LaunchRequest, snapshot: &Snapshot) -> Result<Resolved, Refusal> {
+    check_hint(request)?;
     check_named("binding", &request.binding_ref, &request.binding_digest, snapshot.binding())?;
     check_named("profile", &request.profile_id, &request.profile_digest, snapshot.profile())?;
-    if request.policy_ref != snapshot.policy().r#ref {
+    let placement = resolve_binding(request, snapshot)?;
+    let policy =
+        snapshot.policy_named(&request.policy_ref).zip(snapshot.rules(&request.policy_ref));
+    let Some((policy, rules)) = policy else {
         return Err(denied("the launch policy is not one of this host"));
-    }
+    };
+    check_selection(request, rules, snapshot)?;
+    check_exit_observation(request, snapshot)?;
+    check_lists(request, rules)?;
+    let rules = apply_preferences(&request.preferences, rules)?;
+    check_configuration(request, &rules)?;
+    check_gateway(request, &rules, snapshot.gateway())?;
+    check_allowed_tools(request, &rules)?;
+    Ok(Resolved { placement: placement.clone(), policy: policy.clone(), rules })
+}
+
+/// A simple command may learn of its end by the end of its output; a driver's session may not.
+fn check_exit_observation(request: &LaunchRequest, snapshot: &Snapshot) -> Result<(), Refusal> {
     if snapshot.is_driven() && request.required_exit_observation == ExitObservation::EofGated {
         let message = "required_exit_observation: must be independent for a driver's binding";
         return Err(Refusal::new(Code::Invalid, message));
     }
-    let rules = snapshot.rules();
-    if let Some(allowed) = &rules.executables
-        && !allowed.contains(request.launch.executable.as_str())
-    {
-        return Err(denied("the launch policy does not list the program"));
+    Ok(())
+}
+
+/// Refuses a launch that would have to be configured: the command driver renders nothing.
+fn check_configuration(request: &LaunchRequest, rules: &LaunchPolicy) -> Result<(), Refusal> {
+    if request.configuration_digest.is_some() {
+        return Err(stale("configuration"));
     }
-    if let Some(allowed) = &rules.environment_refs {
-        for (name, id) in &request.environment_refs {
-            if !allowed.contains(id) {
-                let message = format!("the launch policy does not list what {name} refers to");
-                return Err(denied(message));
-            }
-        }
+    if rules.selects_configuration() {
+        let message = "configuration_digest: is needed for what the launch policy selects";
+        return Err(denied(message));
     }
     Ok(())
 }
@@ -46,13 +81,7 @@ fn check_named<R: PartialEq>(
         return Err(denied(format!("the {role} is not activated on this host")));
     }
     if *asked_digest != offered.digest {
-        let message = format!("the {role} is not the one that was measured");
-        let hint = format!("read the {role}'s digest again and prepare a new request");
-        return Err(Refusal::new(Code::Conflict, message).with_hint(hint));
+        return Err(stale(role));
     }
     Ok(())
-}
-
-fn denied(message: impl Into<String>) -> Refusal {
-    Refusal::new(Code::Denied, message)
 }

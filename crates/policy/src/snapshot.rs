@@ -1,16 +1,17 @@
 //! A host's configuration as one launch sees it, from admission to materialization.
 
 use crate::definitions::{
-    BINDING_REVISION, Definitions, LaunchPolicy, POLICY_REVISION, PROFILE_REVISION,
+    BINDING_REVISION, Definition, Definitions, POLICY_REVISION, PROFILE_REVISION,
 };
-use crate::limits::ADMITTED_ROOTS_MAX;
-use camino::{Utf8Path, Utf8PathBuf};
-use placement_contract::limits::ENVIRONMENT_VALUE_BYTES_MAX;
+use crate::gateway::HostGateway;
+use crate::roots::{self, AdmittedRoot};
+use camino::Utf8Path;
+use placement_contract::definition::{LaunchPolicy, PlacementBinding, PlacementProfile};
+use placement_contract::limits::{ENVIRONMENT_PASS_MAX, ENVIRONMENT_VALUE_BYTES_MAX};
 use placement_contract::{
-    Access, BindingRef, Code, Digest, EnvironmentName, OwnerId, PolicyRef, ProfileId, Refusal,
-    RootRef,
+    Access, BindingRef, Code, Digest, EnvironmentName, OwnerId, PlacementBindingRef,
+    PlacementProfileRef, PolicyRef, ProfileId, Refusal, RootRef,
 };
-use placement_paths::resolve_directory;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where programs are looked for unless the host says otherwise.
@@ -28,26 +29,33 @@ pub struct Named<R> {
     pub digest: Digest,
 }
 
-/// A directory that the host admits.
+/// A launch policy, measured.
+#[derive(Debug, Clone, PartialEq)]
+struct MeasuredPolicy {
+    name: Named<PolicyRef>,
+    rules: LaunchPolicy,
+}
+
+/// A placement profile, measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AdmittedRoot {
-    /// Its name, which is made from the directory and so the same for every run.
-    pub root_ref: RootRef,
-    /// Its physical path, as far as it existed when it was admitted.
-    pub directory: Utf8PathBuf,
-    /// The most that a grant on it may allow.
-    pub access: Access,
+pub(crate) struct MeasuredProfile {
+    pub(crate) digest: Digest,
+    pub(crate) binding: PlacementBindingRef,
 }
 
 /// A host's configuration: what requests must name, and what they may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     binding: Named<BindingRef>,
     profile: Named<ProfileId>,
-    policy: Named<PolicyRef>,
-    rules: LaunchPolicy,
+    default_policy: PolicyRef,
+    policies: BTreeMap<PolicyRef, MeasuredPolicy>,
+    placement_bindings: BTreeMap<PlacementBindingRef, PlacementBinding>,
+    placement_profiles: BTreeMap<PlacementProfileRef, MeasuredProfile>,
+    gateway: Option<HostGateway>,
     admitted_roots: Vec<AdmittedRoot>,
     search_path: String,
+    environment_pass: BTreeSet<EnvironmentName>,
     environment: BTreeMap<EnvironmentName, String>,
     /// Whether the binding is a driver's, and not for simple commands.
     is_driven: bool,
@@ -58,25 +66,48 @@ impl Snapshot {
     /// Takes the definitions that are built in, the default search path, no roots and no
     /// environment.
     pub fn embedded() -> Self {
-        Self::new(Definitions::embedded())
+        Self::new(Definitions::embedded()).expect("the embedded definitions are part of the build")
     }
 
-    /// Takes definitions, the default search path, no roots and no environment.
-    pub fn new(definitions: Definitions) -> Self {
-        let Definitions { binding, profile, policy } = definitions;
+    /// Measures definitions; takes the default search path, no roots and no environment.
+    ///
+    /// # Errors
+    /// INVALID for a definition that breaks a rule of its own, and for a default policy that is not
+    /// defined.
+    pub fn new(definitions: Definitions) -> Result<Self, Refusal> {
+        let policies = measured_policies(definitions.policies)?;
+        if !policies.contains_key(&definitions.default_policy) {
+            return Err(Refusal::new(Code::Invalid, "the default launch policy is not defined"));
+        }
+        let bindings = definitions.placement_bindings.into_iter();
+        let bindings = bindings.map(|(name, entry)| Ok((name.clone(), entry.resolve(name)?)));
+        let profiles = definitions.placement_profiles.into_iter();
+        let profiles = profiles.map(|(name, profile)| {
+            let bytes = serde_json::to_vec(&profile).map_err(|_| rounded("a profile"))?;
+            let profile = PlacementProfile::decode(&bytes)?;
+            let digest = profile.digest(&name);
+            Ok::<_, Refusal>((name, MeasuredProfile { digest, binding: profile.binding() }))
+        });
+        let (binding, profile) = (definitions.binding, definitions.profile);
+        let binding_digest = binding.digest(BINDING_REVISION).ok_or_else(|| rounded("binding"))?;
+        let profile_digest = profile.digest(PROFILE_REVISION).ok_or_else(|| rounded("profile"))?;
         let kind = binding.definition.pointer("/meta/type");
         let is_driven = kind.is_some_and(|kind| kind == DRIVER_TYPE);
-        Self {
-            binding: Named { digest: binding.digest(BINDING_REVISION), r#ref: binding.r#ref },
-            profile: Named { digest: profile.digest(PROFILE_REVISION), r#ref: profile.r#ref },
-            policy: Named { digest: policy.digest(POLICY_REVISION), r#ref: policy.r#ref },
-            rules: policy.definition,
+        Ok(Self {
+            binding: Named { digest: binding_digest, r#ref: binding.r#ref },
+            profile: Named { digest: profile_digest, r#ref: profile.r#ref },
+            default_policy: definitions.default_policy,
+            policies,
+            placement_bindings: bindings.collect::<Result<_, Refusal>>()?,
+            placement_profiles: profiles.collect::<Result<_, _>>()?,
+            gateway: None,
             admitted_roots: Vec::new(),
             search_path: SEARCH_PATH_DEFAULT.to_owned(),
+            environment_pass: BTreeSet::new(),
             environment: BTreeMap::new(),
             is_driven,
             operators: BTreeSet::new(),
-        }
+        })
     }
 
     /// Names who may settle an attempt of which nothing can be proven; the user who owns the root
@@ -94,16 +125,38 @@ impl Snapshot {
         self
     }
 
-    /// Takes those values of the host's environment that the launch policy lets through; one that
+    /// Takes the gateway that launches are told of whose policy has tools or hooks.
+    #[must_use]
+    pub fn with_gateway(mut self, gateway: HostGateway) -> Self {
+        self.gateway = Some(gateway);
+        self
+    }
+
+    /// Takes names that reach every child whatever its policy; before
+    /// [`Snapshot::with_environment`]. Those beyond the 32nd are left out.
+    #[must_use]
+    pub fn with_environment_pass(
+        mut self,
+        names: impl IntoIterator<Item = EnvironmentName>,
+    ) -> Self {
+        self.environment_pass = names.into_iter().take(ENVIRONMENT_PASS_MAX).collect();
+        self
+    }
+
+    /// Takes those values of the host's environment that a launch policy lets through; one that
     /// is longer than a launch itself may supply is as if not set.
     #[must_use]
     pub fn with_environment(mut self, values: impl IntoIterator<Item = (String, String)>) -> Self {
+        let passes = |name: &EnvironmentName| {
+            self.policies.values().any(|policy| policy.rules.environment_pass.contains(name))
+                || self.environment_pass.contains(name)
+        };
         self.environment = values
             .into_iter()
             .filter_map(|(name, value)| Some((EnvironmentName::parse(&name)?, value)))
             .filter(|(name, value)| {
                 let fits = value.len() <= ENVIRONMENT_VALUE_BYTES_MAX && !value.contains('\0');
-                fits && self.rules.environment_pass.contains(name)
+                fits && passes(name)
             })
             .collect();
         self
@@ -124,23 +177,7 @@ impl Snapshot {
         directory: impl AsRef<Utf8Path>,
         access: Access,
     ) -> Result<RootRef, Refusal> {
-        let directory = directory.as_ref();
-        if !directory.is_absolute() {
-            let message = "an admitted directory must be an absolute path";
-            return Err(Refusal::new(Code::Invalid, message));
-        }
-        let directory = physical(directory);
-        let root_ref = root_ref_of(&directory);
-        if let Some(known) = self.admitted_roots.iter_mut().find(|root| root.root_ref == root_ref) {
-            known.access = known.access.max(access);
-            return Ok(root_ref);
-        }
-        if self.admitted_roots.len() >= ADMITTED_ROOTS_MAX {
-            let message = format!("at most {ADMITTED_ROOTS_MAX} directories can be admitted");
-            return Err(Refusal::new(Code::Invalid, message));
-        }
-        self.admitted_roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access });
-        Ok(root_ref)
+        roots::admit(&mut self.admitted_roots, directory.as_ref(), access)
     }
 
     /// Returns the driver binding that requests must name.
@@ -153,14 +190,25 @@ impl Snapshot {
         &self.profile
     }
 
-    /// Returns the launch policy that requests must name.
-    pub const fn policy(&self) -> &Named<PolicyRef> {
-        &self.policy
+    /// Returns the launch policy of who names none.
+    pub fn policy(&self) -> &Named<PolicyRef> {
+        let found = self.policies.get(&self.default_policy);
+        &found.expect("the default policy was looked up when the definitions were measured").name
     }
 
-    /// Returns what the launch policy allows.
-    pub const fn rules(&self) -> &LaunchPolicy {
-        &self.rules
+    /// Finds a launch policy by its name.
+    pub fn policy_named(&self, name: &PolicyRef) -> Option<&Named<PolicyRef>> {
+        self.policies.get(name).map(|policy| &policy.name)
+    }
+
+    /// Finds what a launch policy allows and selects.
+    pub fn rules(&self, name: &PolicyRef) -> Option<&LaunchPolicy> {
+        self.policies.get(name).map(|policy| &policy.rules)
+    }
+
+    /// Returns what each launch policy allows and selects.
+    pub fn all_rules(&self) -> impl Iterator<Item = &LaunchPolicy> {
+        self.policies.values().map(|policy| &policy.rules)
     }
 
     /// Says whether requests are a driver's, and not simple commands.
@@ -171,6 +219,25 @@ impl Snapshot {
     /// Returns who may settle an attempt of which nothing can be proven; empty where nobody is named.
     pub const fn operators(&self) -> &BTreeSet<OwnerId> {
         &self.operators
+    }
+
+    /// Finds a placement binding, measured, with its eleven targets.
+    pub fn placement_binding(&self, name: &PlacementBindingRef) -> Option<&PlacementBinding> {
+        self.placement_bindings.get(name)
+    }
+
+    pub(crate) fn placement_profile(&self, name: &PlacementProfileRef) -> Option<&MeasuredProfile> {
+        self.placement_profiles.get(name)
+    }
+
+    /// Returns the digest of a placement profile.
+    pub fn placement_profile_digest(&self, name: &PlacementProfileRef) -> Option<&Digest> {
+        self.placement_profiles.get(name).map(|profile| &profile.digest)
+    }
+
+    /// Returns the gateway.
+    pub const fn gateway(&self) -> Option<&HostGateway> {
+        self.gateway.as_ref()
     }
 
     /// Finds an admitted directory.
@@ -188,111 +255,93 @@ impl Snapshot {
         &self.search_path
     }
 
-    /// Returns the values of the host's environment that reach every child.
-    pub const fn environment(&self) -> &BTreeMap<EnvironmentName, String> {
-        &self.environment
+    /// Returns the values of the host's environment that reach a child under a launch policy; none
+    /// under one that is not defined.
+    pub fn environment(
+        &self,
+        policy: &PolicyRef,
+    ) -> impl Iterator<Item = (&EnvironmentName, &str)> {
+        let rules = self.rules(policy);
+        self.environment.iter().filter_map(move |(name, value)| {
+            let passes =
+                self.environment_pass.contains(name) || rules?.environment_pass.contains(name);
+            (rules.is_some() && passes).then_some((name, value.as_str()))
+        })
     }
 }
 
-/// Resolves what exists of a path and appends the rest as it is given.
-fn physical(directory: &Utf8Path) -> Utf8PathBuf {
-    for existing in directory.ancestors() {
-        if let Ok(resolved) = resolve_directory(existing) {
-            let rest = directory.strip_prefix(existing).expect("an ancestor is a prefix");
-            return match rest.as_str() {
-                "" => resolved.as_path().to_owned(),
-                _ => resolved.as_path().join(rest),
-            };
-        }
-    }
-    directory.to_owned()
+fn measured_policies(
+    policies: BTreeMap<PolicyRef, LaunchPolicy>,
+) -> Result<BTreeMap<PolicyRef, MeasuredPolicy>, Refusal> {
+    let measured = policies.into_iter().map(|(name, rules)| {
+        let rules = rules.checked()?;
+        let measured = Definition { r#ref: &name, definition: &rules };
+        let digest = measured.digest(POLICY_REVISION).ok_or_else(|| rounded("a launch policy"))?;
+        Ok((name.clone(), MeasuredPolicy { name: Named { r#ref: name, digest }, rules }))
+    });
+    measured.collect()
 }
 
-fn root_ref_of(directory: &Utf8Path) -> RootRef {
-    let digest = Digest::of_bytes(directory.as_str().as_bytes());
-    RootRef::parse(&format!("dir:{}", &digest.as_str()[..32])).expect("36 printable characters")
+fn rounded(what: &str) -> Refusal {
+    let message = format!("{what} has a number that canonical JSON would round");
+    Refusal::new(Code::Invalid, message)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use placement_testkit::TempRoot;
 
-    #[test]
-    fn a_root_keeps_its_name_from_run_to_run() {
-        let mut one = Snapshot::embedded();
-        let mut two = Snapshot::embedded();
-        two.admit("/var", Access::Read).unwrap();
-        let name = one.admit("/srv/project", Access::Write).unwrap();
-        assert_eq!(two.admit("/srv/project", Access::Write), Ok(name.clone()));
-        assert!(name.as_str().starts_with("dir:"));
-        assert_eq!(name.as_str().len(), 36);
+    fn names(snapshot: &Snapshot, policy: &str) -> Vec<String> {
+        let policy = PolicyRef::parse(policy).unwrap();
+        snapshot.environment(&policy).map(|(name, _)| name.to_string()).collect()
     }
 
-    #[test]
-    fn a_root_is_named_by_its_physical_path() {
-        let scratch = TempRoot::new();
-        std::fs::create_dir(scratch.join("real")).unwrap();
-        std::os::unix::fs::symlink("real", scratch.join("link")).unwrap();
-        let mut snapshot = Snapshot::embedded();
-        let name = snapshot.admit(scratch.join("real"), Access::Read).unwrap();
-        assert_eq!(snapshot.admit(scratch.join("link"), Access::Read), Ok(name.clone()));
-        assert_eq!(snapshot.admit(scratch.join("link/../real"), Access::Read), Ok(name));
-        assert_eq!(snapshot.admitted_roots()[0].directory, scratch.join("real"));
-    }
-
-    #[test]
-    fn a_root_that_is_gone_keeps_its_name() {
-        let scratch = TempRoot::new();
-        std::fs::create_dir_all(scratch.join("real/project")).unwrap();
-        std::os::unix::fs::symlink("real", scratch.join("link")).unwrap();
-        let mut snapshot = Snapshot::embedded();
-        let name = snapshot.admit(scratch.join("link/project"), Access::Read).unwrap();
-        std::fs::remove_dir(scratch.join("real/project")).unwrap();
-        assert_eq!(snapshot.admit(scratch.join("link/project"), Access::Read), Ok(name));
-    }
-
-    #[test]
-    fn the_wider_access_stays() {
-        let mut snapshot = Snapshot::embedded();
-        let name = snapshot.admit("/srv", Access::Write).unwrap();
-        snapshot.admit("/srv", Access::Read).unwrap();
-        assert_eq!(snapshot.admitted_roots().len(), 1);
-        assert_eq!(snapshot.root(&name).map(|root| root.access), Some(Access::Write));
-    }
-
-    #[test]
-    fn a_relative_directory_is_refused() {
-        let refused = Snapshot::embedded().admit("srv", Access::Read);
-        assert_eq!(refused.map_err(|refusal| refusal.code), Err(Code::Invalid));
-    }
-
-    #[test]
-    fn roots_are_bounded() {
-        let mut snapshot = Snapshot::embedded();
-        for number in 0..ADMITTED_ROOTS_MAX {
-            snapshot.admit(format!("/srv/{number}"), Access::Read).unwrap();
-        }
-        let refused = snapshot.admit("/srv/one-more", Access::Read);
-        assert_eq!(refused.map_err(|refusal| refusal.code), Err(Code::Invalid));
-        assert!(snapshot.admit("/srv/0", Access::Write).is_ok());
+    fn host() -> Vec<(String, String)> {
+        let pairs = [("LANG", "C.UTF-8"), ("PATH", "/x"), ("CLAUDECODE", "1"), ("TZ", "a\0b")];
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
     }
 
     #[test]
     fn only_names_of_the_policy_pass() {
-        let pairs = [("LANG", "C.UTF-8"), ("PATH", "/x"), ("CLAUDECODE", "1"), ("TZ", "a\0b")];
-        let host = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let snapshot = Snapshot::embedded().with_environment(host);
-        let names: Vec<_> = snapshot.environment().keys().map(EnvironmentName::as_str).collect();
-        assert_eq!(names, ["LANG"]);
+        let snapshot = Snapshot::embedded().with_environment(host());
+        assert_eq!(names(&snapshot, "placement.default"), ["LANG"]);
+        assert!(names(&snapshot, "another").is_empty());
     }
 
     #[test]
     fn a_value_that_no_order_carries_does_not_pass() {
-        let value = |length| [("LANG".to_owned(), "x".repeat(length))];
-        let longest = Snapshot::embedded().with_environment(value(ENVIRONMENT_VALUE_BYTES_MAX));
-        assert_eq!(longest.environment().len(), 1);
-        let longer = Snapshot::embedded().with_environment(value(ENVIRONMENT_VALUE_BYTES_MAX + 1));
-        assert!(longer.environment().is_empty());
+        let count = |length| {
+            let value = [("LANG".to_owned(), "x".repeat(length))];
+            names(&Snapshot::embedded().with_environment(value), "placement.default").len()
+        };
+        assert_eq!(count(ENVIRONMENT_VALUE_BYTES_MAX), 1);
+        assert_eq!(count(ENVIRONMENT_VALUE_BYTES_MAX + 1), 0);
+    }
+
+    #[test]
+    fn a_policy_passes_its_own_names_and_no_others() {
+        let mut definitions = Definitions::embedded();
+        let strict = LaunchPolicy {
+            environment_pass: vec![EnvironmentName::parse("CLAUDECODE").unwrap()],
+            ..LaunchPolicy::default()
+        };
+        definitions.policies.insert(PolicyRef::parse("strict").unwrap(), strict);
+        let snapshot = Snapshot::new(definitions).unwrap().with_environment(host());
+        assert_eq!(names(&snapshot, "placement.default"), ["LANG"]);
+        assert_eq!(names(&snapshot, "strict"), ["CLAUDECODE"]);
+    }
+
+    #[test]
+    fn what_the_host_passes_reaches_every_child() {
+        let pass = [EnvironmentName::parse("CLAUDECODE").unwrap()];
+        let snapshot = Snapshot::embedded().with_environment_pass(pass).with_environment(host());
+        assert_eq!(names(&snapshot, "placement.default"), ["CLAUDECODE", "LANG"]);
+    }
+
+    #[test]
+    fn a_default_policy_that_is_not_defined_is_refused() {
+        let mut definitions = Definitions::embedded();
+        definitions.default_policy = PolicyRef::parse("another").unwrap();
+        assert_eq!(Snapshot::new(definitions).unwrap_err().code, Code::Invalid);
     }
 }

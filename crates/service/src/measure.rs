@@ -3,11 +3,12 @@
 use crate::Service;
 use crate::refusal::unavailable;
 use camino::Utf8Path;
+use placement_contract::Refusal;
 use placement_contract::limits::ARGUMENT_BYTES_MAX;
-use placement_contract::{Code, Refusal};
 use placement_executable::{
     ExecutableMeasurement, MeasureError, Measuring, Progress, STEP_BYTES_MAX, search,
 };
+use placement_policy::check_measurable;
 
 impl Service {
     /// Measures the file at an absolute path, as a start will measure it again.
@@ -35,13 +36,9 @@ impl Service {
     /// A listed name stands for the file that a launch of it would execute.
     fn check_measurable(&self, path: &Utf8Path) -> Result<(), Refusal> {
         let snapshot = self.snapshot();
-        let Some(listed) = &snapshot.rules().executables else { return Ok(()) };
-        let is_found_by =
-            |name: &&String| search(name, snapshot.search_path()).is_ok_and(|found| found == path);
-        if listed.contains(path.as_str()) || listed.iter().any(|name| is_found_by(&name)) {
-            return Ok(());
-        }
-        Err(Refusal::new(Code::Denied, "the launch policy does not list the program"))
+        let search_path = snapshot.search_path();
+        let stands_for = |name: &str| search(name, search_path).is_ok_and(|found| found == path);
+        check_measurable(path, &snapshot, stands_for)
     }
 }
 

@@ -8,7 +8,7 @@ use placement_contract::{
 };
 use placement_homes::HomeKey;
 use placement_materialize::reserved_conflict;
-use placement_policy::resolve;
+use placement_policy::{check_hint, resolve};
 use placement_resources::admit;
 use placement_store::NewAttempt;
 
@@ -24,6 +24,8 @@ impl Service {
     /// the policy have it; `UNSUPPORTED_CAPABILITY` with what was required and what was measured;
     /// UNAVAILABLE where it could not be measured; STORAGE. Nothing is recorded then.
     pub fn prepare(&self, request: &LaunchRequest) -> Result<Attempt, Refusal> {
+        let request = &request.clone().checked().map_err(Refusal::from)?;
+        check_hint(request)?;
         if request.owner_id != self.inner.owner {
             return Err(Refusal::new(Code::Forbidden, "owner_id: is not the caller"));
         }
@@ -46,7 +48,9 @@ impl Service {
             }
             return Err(conflict("the idempotency key was used for another request"));
         }
-        refuse_later_features(request)?;
+        if let Some(refusal) = request.not_offered() {
+            return Err(refusal);
+        }
         if let Some(refusal) = reserved_conflict(request) {
             return Err(refusal);
         }
@@ -72,16 +76,6 @@ impl Service {
         let recorded = self.inner.store.intend(&new, &detail(request, &report, mechanism))?;
         Ok(recorded.into_attempt())
     }
-}
-
-/// Refuses by name what the contract has and this version does not do.
-fn refuse_later_features(request: &LaunchRequest) -> Result<(), Refusal> {
-    if request.environment_refs.is_empty() {
-        return Ok(());
-    }
-    let message = "environment_refs: is not offered by this version";
-    let hint = "pass the value in environment, or let the policy pass it on by name";
-    Err(Refusal::new(Code::Unsupported, message).with_hint(hint))
 }
 
 /// Says what the attempt gets, and what else was measured where it asked for less.

@@ -143,8 +143,8 @@ impl Service {
         let home_key = row.home_key.as_deref().and_then(|key| Id::parse(key).ok());
         let host = ProcessIdentity::this_process()
             .map_err(|error| unavailable(format!("the host's identity: {error}")))?;
-        let passed = snapshot.environment().iter();
-        let passed = passed.map(|(name, value)| (name.clone(), Secret::new(value.clone().into())));
+        let passed = snapshot.environment(&request.policy_ref);
+        let passed = passed.map(|(name, value)| (name.clone(), Secret::new(value.into())));
         Ok(Order::Launch(Box::new(LaunchOrder {
             attempt_id: row.attempt_id.clone(),
             owner_id: row.owner_id.clone(),

@@ -1,7 +1,7 @@
 //! What the unit tests share: a root with a service, and a runner played by the test.
 
 use crate::{RunnerCommand, Service, ServiceConfig};
-use placement_contract::request::Argument;
+use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
     ActionId, AttemptId, CapabilityReport, CleanupScope, Clock, Digest, EvidenceKind,
     ExitObservation, Generation, IdempotencyKey, Launch, LaunchRequest, Mechanism, MechanismReport,
@@ -71,23 +71,25 @@ pub(crate) fn request(id: &str, key: &str) -> LaunchRequest {
         profile_id: snapshot.profile().r#ref.clone(),
         binding_digest: snapshot.binding().digest.clone(),
         profile_digest: snapshot.profile().digest.clone(),
-        launch: Launch {
-            executable: Argument::parse("true").unwrap(),
-            argv: Vec::new(),
-            stdin: None,
-            stdin_eof: false,
-            session_end: None,
-            environment: Vec::new(),
-            working_directory_ref: None,
-            readiness: "started".to_owned(),
-        },
+        placement_binding_ref: None,
+        placement_binding_digest: None,
+        placement_profile_ref: None,
+        placement_profile_digest: None,
+        launch: Launch::of(Argument::parse("true").unwrap()),
+        configuration_digest: None,
+        configuration_context: None,
+        preferences: Preferences::default(),
         executable: None,
+        gateway: None,
         resources: Vec::new(),
         environment: BTreeMap::new(),
         environment_refs: BTreeMap::new(),
+        projections: Vec::new(),
+        session_ref: None,
         required_cleanup: CleanupScope::DirectProcess,
         required_exit_observation: ExitObservation::Independent,
         timeouts: Timeouts { start_ms: 5_000, stop_grace_ms: 100, drain_ms: 100, retain_ms: 100 },
+        options: PreparerOptions::default(),
         supervision: Supervision::default(),
     }
 }

@@ -225,6 +225,8 @@ fn decode(row: &rusqlite::Row<'_>) -> Result<Pruned, StoreError> {
         created_at: parsed(row, "created_at", Timestamp::parse)?,
         updated_at: parsed(row, "updated_at", Timestamp::parse)?,
         last_observed_at: None,
+        session_ref: None,
+        notice: None,
         pruned: true,
     };
     Ok(Pruned {

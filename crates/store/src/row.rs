@@ -134,6 +134,8 @@ impl Row {
             created_at: self.created_at.clone(),
             updated_at: self.updated_at.clone(),
             last_observed_at: self.last_observed_at.clone(),
+            session_ref: None,
+            notice: None,
             pruned: false,
         }
     }

@@ -7,7 +7,7 @@ use placement::{
     Attempt, AttemptId, CleanupScope, Clock, EvidenceKind, Generation, Leftovers, Mechanism,
     OwnerId, SystemClock, Timeouts,
 };
-use placement_contract::request::Argument;
+use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
     Access, ActionId, ExitObservation, GrantRef, IdempotencyKey, LaunchRequest, Purpose,
     RecipientId, Refusal, ResourceGrant, ResourceName, RunnerId, Subpath, Supervision,
@@ -105,17 +105,20 @@ impl Stage {
             profile_id: snapshot.profile().r#ref.clone(),
             binding_digest: snapshot.binding().digest.clone(),
             profile_digest: snapshot.profile().digest.clone(),
+            placement_binding_ref: None,
+            placement_binding_digest: None,
+            placement_profile_ref: None,
+            placement_profile_digest: None,
             launch: placement_contract::Launch {
-                executable: argument("/bin/sh"),
                 argv: vec![argument("-c"), argument(script)],
-                stdin: None,
-                stdin_eof: false,
-                session_end: None,
-                environment: Vec::new(),
                 working_directory_ref: Some(directory.clone()),
-                readiness: "started".to_owned(),
+                ..placement_contract::Launch::of(argument("/bin/sh"))
             },
+            configuration_digest: None,
+            configuration_context: None,
+            preferences: Preferences::default(),
             executable: None,
+            gateway: None,
             resources: vec![ResourceGrant {
                 name: directory,
                 grant_ref: GrantRef::parse(root_ref.as_str()).expect("a reference is an id"),
@@ -126,9 +129,12 @@ impl Stage {
             }],
             environment: BTreeMap::new(),
             environment_refs: BTreeMap::new(),
+            projections: Vec::new(),
+            session_ref: None,
             required_cleanup: CleanupScope::ContainedTree,
             required_exit_observation: ExitObservation::Independent,
             timeouts: Timeouts { stop_grace_ms: 200, drain_ms: 500, ..Timeouts::default() },
+            options: PreparerOptions::default(),
             supervision: Supervision::default(),
         }
     }

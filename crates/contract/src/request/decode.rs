@@ -1,79 +1,65 @@
-//! Exact decoding: serde reads the fields, this file checks what spans fields.
+//! What must agree between the fields of a request, and the bounds that serde does not read.
 
-use super::exact::Given;
-use super::worded::worded;
-use super::{LaunchRequest, Limits, StdinMode};
-use crate::error::{Code, Refusal};
+use super::home::check_host_files;
+use super::{Access, LaunchRequest, Limits, Purpose, StdinMode};
+use crate::exact::{DecodeError, Exact, invalid};
 use crate::limits::{
-    ARGUMENTS_MAX, CPU_MILLIS_MAX, CPU_MILLIS_MIN, DEADLINE_MS_MAX, ENVIRONMENT_MAX,
-    ENVIRONMENT_VALUE_BYTES_MAX, INTEGER_MAX, MEMORY_BYTES_MAX, MEMORY_BYTES_MIN,
-    MEMORY_SPOOL_BYTES_MAX, PIDS_MAX, REQUEST_BYTES_MAX, RESOURCES_MAX, SPOOL_BYTES_LIMIT,
+    CPU_MILLIS_MAX, CPU_MILLIS_MIN, DEADLINE_MS_MAX, ENVIRONMENT_VALUE_BYTES_MAX, MEMORY_BYTES_MAX,
+    MEMORY_BYTES_MIN, MEMORY_SPOOL_BYTES_MAX, PIDS_MAX, REQUEST_BYTES_MAX, SPOOL_BYTES_LIMIT,
     STDIN_BYTES_MAX,
 };
-use crate::request::Confine;
 use crate::state::ExitObservation;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer};
 use std::collections::BTreeSet;
 
-/// Why a request is refused: the field and the rule, never the value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {rule}")]
-pub struct DecodeError {
-    /// INVALID, or UNSUPPORTED for what this version does not offer.
-    pub code: Code,
-    /// The field, as a path such as `launch.argv[3]`.
-    pub field: String,
-    /// The rule that it breaks, in a fixed phrase.
-    pub rule: String,
-}
+impl Exact for LaunchRequest {
+    const NAME: &str = "request";
+    const BYTES_MAX: usize = REQUEST_BYTES_MAX;
 
-impl DecodeError {
-    pub(super) fn not_json() -> Self {
-        invalid("request", "is not a JSON object of a launch request")
+    fn check(&self) -> Result<(), DecodeError> {
+        check_measured(self)?;
+        check_resources(self)?;
+        check_launch(self)?;
+        check_home(self)?;
+        check_environment(self)?;
+        self.preferences.check()?;
+        if let Some(gateway) = &self.gateway {
+            gateway.check()?;
+        }
+        check_supervision(self)?;
+        check_exit_observation(self)
     }
 }
 
-impl From<DecodeError> for Refusal {
-    fn from(error: DecodeError) -> Self {
-        Self::new(error.code, error.to_string())
+fn check_measured(request: &LaunchRequest) -> Result<(), DecodeError> {
+    let pairs = [
+        (
+            "placement_binding",
+            request.placement_binding_ref.is_some(),
+            request.placement_binding_digest.is_some(),
+        ),
+        (
+            "placement_profile",
+            request.placement_profile_ref.is_some(),
+            request.placement_profile_digest.is_some(),
+        ),
+    ];
+    for (role, named, measured) in pairs {
+        if named && !measured {
+            return Err(invalid(format!("{role}_digest"), format!("is needed by {role}_ref")));
+        }
+        if measured && !named {
+            return Err(invalid(format!("{role}_digest"), format!("needs {role}_ref")));
+        }
     }
+    Ok(())
 }
 
-pub(super) fn invalid(field: impl Into<String>, rule: impl Into<String>) -> DecodeError {
-    DecodeError { code: Code::Invalid, field: field.into(), rule: rule.into() }
-}
-
-pub(super) fn unsupported(field: impl Into<String>) -> DecodeError {
-    DecodeError {
-        code: Code::Unsupported,
-        field: field.into(),
-        rule: "is not offered by this version".into(),
+fn check_resources(request: &LaunchRequest) -> Result<(), DecodeError> {
+    let distinct: BTreeSet<_> = request.resources.iter().map(|grant| &grant.name).collect();
+    if distinct.len() != request.resources.len() {
+        return Err(invalid("resources", "must not use a name twice"));
     }
-}
-
-pub(super) fn decode(bytes: &[u8]) -> Result<LaunchRequest, DecodeError> {
-    if bytes.len() > REQUEST_BYTES_MAX {
-        return Err(invalid("request", "is larger than 8 MiB"));
-    }
-    // Well-formed from the first to the last byte: what fails from here on is a field's fault.
-    serde_json::from_slice::<IgnoredAny>(bytes).map_err(|_| DecodeError::not_json())?;
-    if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(invalid("request", "has the wrong type, expected an object"));
-    }
-    let request: LaunchRequest = read(bytes)?;
-    check_resources(&request)?;
-    check_launch(&request)?;
-    check_environment(&request)?;
-    check_supervision(&request)?;
-    check_exit_observation(&request)?;
-    read::<Given>(bytes)?.reads_back(&request)?;
-    Ok(request)
-}
-
-fn read<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, DecodeError> {
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
-        .map_err(|error| worded(&error.path().to_string(), &error.inner().to_string()))
+    Ok(())
 }
 
 fn check_launch(request: &LaunchRequest) -> Result<(), DecodeError> {
@@ -88,9 +74,6 @@ fn check_launch(request: &LaunchRequest) -> Result<(), DecodeError> {
         let rule = "must be an absolute path or a name without a slash";
         return Err(invalid("launch.executable", rule));
     }
-    if launch.argv.len() > ARGUMENTS_MAX {
-        return Err(invalid("launch.argv", "must have at most 128 items"));
-    }
     if launch.stdin.as_ref().is_some_and(|text| text.len() > STDIN_BYTES_MAX) {
         return Err(invalid("launch.stdin", "must be at most 65536 bytes"));
     }
@@ -99,12 +82,6 @@ fn check_launch(request: &LaunchRequest) -> Result<(), DecodeError> {
     }
     if launch.stdin_eof && launch.session_end.is_some() {
         return Err(invalid("launch.session_end", "must be left out with launch.stdin_eof"));
-    }
-    if launch.readiness.is_empty() || launch.readiness.len() > 256 {
-        return Err(invalid("launch.readiness", "must be 1 to 256 bytes"));
-    }
-    if launch.environment.len() > ENVIRONMENT_MAX {
-        return Err(invalid("launch.environment", "must have at most 64 items"));
     }
     let distinct: BTreeSet<_> = launch.environment.iter().collect();
     if distinct.len() != launch.environment.len() {
@@ -118,13 +95,33 @@ fn check_launch(request: &LaunchRequest) -> Result<(), DecodeError> {
     Ok(())
 }
 
+fn check_home(request: &LaunchRequest) -> Result<(), DecodeError> {
+    let launch = &request.launch;
+    match &launch.home_ref {
+        None if request.session_ref.is_some() => {
+            return Err(invalid("session_ref", "needs launch.home_ref"));
+        }
+        None => (),
+        Some(name) => match request.resources.iter().find(|grant| grant.name == *name) {
+            None => return Err(invalid("launch.home_ref", "must name a resource")),
+            Some(home) if home.purpose != Purpose::Session || home.access != Access::Write => {
+                let rule = "must name a resource for a session with write access";
+                return Err(invalid("launch.home_ref", rule));
+            }
+            Some(_) => (),
+        },
+    }
+    check_host_files("launch.required_files", &launch.required_files)?;
+    if let Some(login) = &launch.login {
+        login.check()?;
+    }
+    match &launch.provider_home {
+        Some(home) => home.check(),
+        None => Ok(()),
+    }
+}
+
 fn check_environment(request: &LaunchRequest) -> Result<(), DecodeError> {
-    if request.environment.len() > ENVIRONMENT_MAX {
-        return Err(invalid("environment", "must have at most 64 names"));
-    }
-    if request.environment_refs.len() > ENVIRONMENT_MAX {
-        return Err(invalid("environment_refs", "must have at most 64 names"));
-    }
     for (name, value) in &request.environment {
         if value.len() > ENVIRONMENT_VALUE_BYTES_MAX || value.contains('\0') {
             let rule = "must be at most 16384 bytes without NUL";
@@ -145,22 +142,8 @@ fn check_environment(request: &LaunchRequest) -> Result<(), DecodeError> {
     Ok(())
 }
 
-fn check_resources(request: &LaunchRequest) -> Result<(), DecodeError> {
-    if request.resources.len() > RESOURCES_MAX {
-        return Err(invalid("resources", "must have at most 16 items"));
-    }
-    let distinct: BTreeSet<_> = request.resources.iter().map(|grant| &grant.name).collect();
-    if distinct.len() != request.resources.len() {
-        return Err(invalid("resources", "must not use a name twice"));
-    }
-    Ok(())
-}
-
 fn check_supervision(request: &LaunchRequest) -> Result<(), DecodeError> {
     let supervision = &request.supervision;
-    if supervision.confine == Confine::WriteRoots {
-        return Err(unsupported("supervision.confine"));
-    }
     if supervision.deadline_ms.is_some_and(|ms| ms == 0 || ms > DEADLINE_MS_MAX) {
         return Err(invalid("supervision.deadline_ms", "must be 1 ms to 30 days"));
     }
@@ -200,13 +183,4 @@ fn check_exit_observation(request: &LaunchRequest) -> Result<(), DecodeError> {
         return Err(invalid("required_exit_observation", rule));
     }
     Ok(())
-}
-
-pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let value = u64::deserialize(deserializer)?;
-    if (1..=INTEGER_MAX).contains(&value) {
-        Ok(value)
-    } else {
-        Err(serde::de::Error::custom("must be a whole number of at least 1"))
-    }
 }

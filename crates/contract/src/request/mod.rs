@@ -6,26 +6,42 @@
 
 mod decode;
 mod environment;
-mod exact;
+mod gateway;
+mod home;
 mod launch;
+mod login;
+mod login_evidence;
+mod offered;
+mod path;
 mod planned;
+mod preferences;
 mod resource;
 mod supervision;
 mod timeouts;
-mod worded;
 
-pub use decode::DecodeError;
-pub use environment::EnvironmentName;
+pub use crate::exact::DecodeError;
+pub use environment::{Destination, EnvironmentName};
+pub use gateway::{Gateway, HOOK_EVENTS, SHUTDOWN_EVENTS};
+pub use home::{HomeFile, HomeFileKind, HomeVariable, HostFile, ProviderHome};
 pub use launch::{Argument, Launch};
-pub use planned::{ExecutableKind, PlannedExecutable, SessionEnd};
-pub use resource::{Access, Purpose, ResourceGrant, Subpath, SubpathError};
+pub use login::Login;
+pub use login_evidence::LoginEvidence;
+pub use path::{RelativePath, Subpath, SubpathError};
+pub use planned::{
+    ConfigurationContext, ExecutableKind, PlannedExecutable, PreparerOptions, SessionEnd, Worktree,
+};
+pub use preferences::{BeePreferences, OptionName, OptionValue, PermissionAnswers, Preferences};
+pub use resource::{Access, Purpose, ResourceGrant};
 pub use supervision::{Confine, Leftovers, Limits, OnHostLoss, StdinMode, Supervision};
 pub use timeouts::Timeouts;
 
 use crate::canonical::Digest;
+use crate::exact::{self, distinct, list, map, object, ranged};
 use crate::id::{
-    ActionId, AttemptId, BindingRef, Id, IdempotencyKey, OwnerId, PolicyRef, ProfileId,
+    ActionId, AttemptId, BindingRef, Id, IdempotencyKey, OwnerId, PlacementBindingRef,
+    PlacementProfileRef, PolicyRef, ProfileId, ProjectionId, SessionRef,
 };
+use crate::limits::{ENVIRONMENT_MAX, INTEGER_MAX, PROJECTIONS_MAX, RESOURCES_MAX};
 use crate::state::{CleanupScope, ExitObservation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,7 +58,7 @@ pub struct LaunchRequest {
     /// The owner; must be the caller.
     pub owner_id: OwnerId,
     /// The owner's incarnation, at least 1.
-    #[serde(deserialize_with = "decode::positive")]
+    #[serde(deserialize_with = "ranged::<_, 1, INTEGER_MAX>")]
     pub owner_incarnation: u64,
     /// The owner's action.
     pub action_id: ActionId,
@@ -58,19 +74,54 @@ pub struct LaunchRequest {
     pub binding_digest: Digest,
     /// The measured digest of the profile.
     pub profile_digest: Digest,
+    /// The placement binding that the plan was made for; its digest comes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement_binding_ref: Option<PlacementBindingRef>,
+    /// The measured digest of that binding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement_binding_digest: Option<Digest>,
+    /// The placement profile that the plan was made for; its digest comes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement_profile_ref: Option<PlacementProfileRef>,
+    /// The measured digest of that profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement_profile_digest: Option<Digest>,
     /// What to launch.
     pub launch: Launch,
+    /// The digest of everything that the driver's configuration is made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration_digest: Option<Digest>,
+    /// For which turn it was configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configuration_context: Option<ConfigurationContext>,
+    /// The owner's saved preferences.
+    #[serde(default, skip_serializing_if = "Preferences::is_empty", deserialize_with = "object")]
+    pub preferences: Preferences,
     /// The program as it was measured for the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executable: Option<PlannedExecutable>,
+    /// The gateway that the launch may talk to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Gateway>,
     /// Directories that the launch may use, at most 16, each name once.
+    #[serde(deserialize_with = "list::<_, _, 0, RESOURCES_MAX>")]
     pub resources: Vec<ResourceGrant>,
     /// Nonsecret environment values, at most 64.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "map::<_, _, _, ENVIRONMENT_MAX>")]
     pub environment: BTreeMap<EnvironmentName, String>,
     /// Environment values that the host resolves, at most 64.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "map::<_, _, _, ENVIRONMENT_MAX>")]
     pub environment_refs: BTreeMap<EnvironmentName, Id>,
+    /// Credential projections, at most 8, each once.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "distinct::<_, _, 0, PROJECTIONS_MAX>"
+    )]
+    pub projections: Vec<ProjectionId>,
+    /// The retained session that the launch goes on with; needs `launch.home_ref`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_ref: Option<SessionRef>,
     /// What cleanup must prove gone.
     pub required_cleanup: CleanupScope,
     /// How the exit must be learnt.
@@ -79,6 +130,13 @@ pub struct LaunchRequest {
     /// Time limits.
     #[serde(default)]
     pub timeouts: Timeouts,
+    /// What workdir preparers are asked for.
+    #[serde(
+        default,
+        skip_serializing_if = "PreparerOptions::is_empty",
+        deserialize_with = "object"
+    )]
+    pub options: PreparerOptions,
     /// How the running attempt is supervised.
     #[serde(default)]
     pub supervision: Supervision,
@@ -94,7 +152,7 @@ impl LaunchRequest {
     /// # Errors
     /// [`DecodeError`] names the field and the rule that it breaks, never its value.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        decode::decode(bytes)
+        exact::decode(bytes)
     }
 
     /// Checks a request that was built in the program by the rules of [`LaunchRequest::decode`].
@@ -102,8 +160,7 @@ impl LaunchRequest {
     /// # Errors
     /// As [`LaunchRequest::decode`].
     pub fn checked(self) -> Result<Self, DecodeError> {
-        let bytes = serde_json::to_vec(&self).map_err(|_| DecodeError::not_json())?;
-        decode::decode(&bytes)
+        exact::checked(&self)
     }
 
     /// Returns the digest that identifies this request on a retry.

@@ -1,4 +1,4 @@
-//! What a plan says of the program.
+//! What a plan says of the program, and for which turn it was configured.
 
 use crate::canonical::Digest;
 use crate::id::Id;
@@ -15,10 +15,24 @@ labels! {
         /// Anything else.
         Other = "other",
     }
+    /// For which turn a launch was configured.
+    ConfigurationContext {
+        /// A window.
+        Window = "window",
+        /// The first turn of a conversation.
+        FirstTurn = "first_turn",
+        /// A later turn of it.
+        Resume = "resume",
+    }
     /// How a session of the program ends.
     SessionEnd {
         /// By the end of its input, once the owner asks for it.
         StdinClose = "stdin_close",
+    }
+    /// Which working tree a launch gets.
+    Worktree {
+        /// One of its own.
+        Dedicated = "dedicated",
     }
 }
 
@@ -32,4 +46,20 @@ pub struct PlannedExecutable {
     pub kind: ExecutableKind,
     /// The digest of its content.
     pub digest: Digest,
+}
+
+/// What workdir preparers are asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PreparerOptions {
+    /// The working tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+}
+
+impl PreparerOptions {
+    /// Says whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }

@@ -1,9 +1,9 @@
 //! Directories that a launch may use.
 
+use super::path::Subpath;
 use crate::id::{GrantRef, ResourceName, RootRef};
-use crate::limits::SUBPATH_BYTES_MAX;
 use crate::state::labels;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 labels! {
     /// What a grant allows.
@@ -43,61 +43,4 @@ pub struct ResourceGrant {
     pub access: Access,
     /// What it is for.
     pub purpose: Purpose,
-}
-
-/// A relative path without a way out: no leading slash, backslash, control character, empty, `.`
-/// or `..` part; at most 512 bytes. May be empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Subpath(String);
-
-/// Why a text is not a subpath.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SubpathError {
-    /// The text starts with a slash.
-    #[error("must be relative")]
-    Absolute,
-    /// The text has an empty, `.` or `..` part.
-    #[error("must not contain an empty, . or .. part")]
-    Escapes,
-    /// The text has a backslash or a control character.
-    #[error("must not contain a backslash or a control character")]
-    Character,
-    /// The text is longer than the bound.
-    #[error("must be at most 512 bytes")]
-    TooLong,
-}
-
-impl Subpath {
-    /// Parses a subpath.
-    ///
-    /// # Errors
-    /// [`SubpathError`] names the rule that the text breaks.
-    pub fn parse(text: &str) -> Result<Self, SubpathError> {
-        if text.len() > SUBPATH_BYTES_MAX {
-            return Err(SubpathError::TooLong);
-        }
-        if text.starts_with('/') {
-            return Err(SubpathError::Absolute);
-        }
-        if text.chars().any(|c| c == '\\' || c.is_control()) {
-            return Err(SubpathError::Character);
-        }
-        let escapes = |part: &str| matches!(part, "" | "." | "..");
-        if !text.is_empty() && text.split('/').any(escapes) {
-            return Err(SubpathError::Escapes);
-        }
-        Ok(Self(text.to_owned()))
-    }
-
-    /// Returns the path as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for Subpath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
-    }
 }

@@ -1,5 +1,6 @@
 //! How a running attempt is supervised.
 
+use crate::exact::object;
 use crate::limits::{SPOOL_BYTES_DEFAULT, TRANSCRIPT_BYTES_DEFAULT};
 use crate::state::{Controller, Mechanism, labels};
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ pub struct Supervision {
     /// Whether the proof of an empty tree must outlive the runner.
     pub require_surviving_proof: bool,
     /// What the tree may use of the machine.
-    #[serde(skip_serializing_if = "Limits::is_unbounded")]
+    #[serde(skip_serializing_if = "Limits::is_unbounded", deserialize_with = "object")]
     pub limits: Limits,
     /// Unacknowledged bytes that the spool file holds; 0 keeps 256 KiB in memory instead.
     pub spool_bytes_max: u64,

@@ -39,6 +39,11 @@ fn defaults_count_whether_given_or_not() {
         "transcript_bytes_max": 64 * 1024 * 1024, "keep_home": false, "stdin": "none",
     });
     set(&mut given, "/supervision", supervision);
+    set(&mut given, "/preferences", json!({}));
+    set(&mut given, "/projections", json!([]));
+    set(&mut given, "/options", json!({}));
+    set(&mut given, "/launch/required_files", json!([]));
+    set(&mut given, "/supervision/limits", json!({}));
     assert_eq!(digest(&given), digest(&minimal()));
     for empty in ["/timeouts", "/supervision"] {
         let mut given = minimal();
@@ -87,6 +92,27 @@ fn every_field_counts() {
         ("/profile_id", json!("other")),
         ("/binding_digest", json!("c".repeat(64))),
         ("/profile_digest", json!("c".repeat(64))),
+        ("/placement_binding_ref", json!("other")),
+        ("/placement_binding_digest", json!("c".repeat(64))),
+        ("/placement_profile_ref", json!("other")),
+        ("/placement_profile_digest", json!("c".repeat(64))),
+        ("/configuration_digest", json!("c".repeat(64))),
+        ("/configuration_context", json!("window")),
+        ("/preferences/options/turns", json!(4)),
+        ("/preferences/mcp_tools", json!([])),
+        ("/preferences/instructions", json!("")),
+        ("/preferences/bee", json!({})),
+        ("/executable/kind", json!("script")),
+        ("/gateway/endpoint", json!("other")),
+        ("/gateway/tools", json!([])),
+        ("/gateway/hook_destination", json!("OTHER")),
+        ("/projections", json!([])),
+        ("/session_ref", json!("other")),
+        ("/options", json!({})),
+        ("/launch/home_ref", json!("other-home")),
+        ("/launch/required_files", json!([])),
+        ("/launch/login/any_of/2/timeout_ms", json!(2)),
+        ("/launch/provider_home/private", json!(false)),
         ("/launch/executable", json!("other")),
         ("/launch/argv/1", json!("other")),
         ("/launch/argv", json!(["hello", "--print"])),
@@ -107,6 +133,7 @@ fn every_field_counts() {
         ("/timeouts/stop_grace_ms", json!(1)),
         ("/timeouts/drain_ms", json!(101)),
         ("/timeouts/retain_ms", json!(100)),
+        ("/supervision/limits/pids", json!(10)),
         ("/supervision/on_host_loss", json!("stop")),
         ("/supervision/leftovers", json!("stop")),
         ("/supervision/deadline_ms", json!(2)),
@@ -119,6 +146,9 @@ fn every_field_counts() {
     let mut seen = std::collections::BTreeSet::from([digest(&complete())]);
     for (pointer, value) in cases {
         let mut request = complete();
+        if pointer == "/launch/home_ref" {
+            set(&mut request, "/resources/1/name", value.clone());
+        }
         set(&mut request, pointer, value);
         assert!(seen.insert(digest(&request)), "{pointer} does not count");
     }

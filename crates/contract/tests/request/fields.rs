@@ -70,43 +70,9 @@ fn a_name_with_backticks_or_control_characters_is_shown_bounded() {
 }
 
 #[test]
-fn fields_of_later_versions_are_unsupported_by_name() {
-    let cases = [
-        "configuration_context",
-        "configuration_digest",
-        "gateway",
-        "options",
-        "placement_binding_digest",
-        "placement_binding_ref",
-        "placement_profile_digest",
-        "placement_profile_ref",
-        "preferences",
-        "projections",
-        "session_ref",
-        "launch.home_ref",
-        "launch.login",
-        "launch.provider_home",
-        "launch.required_files",
-    ];
-    for field in cases {
-        for value in [json!(CANARY), json!({ CANARY: CANARY }), json!([]), Value::Null] {
-            let seen = refused(&format!("/{}", field.replace('.', "/")), value);
-            let rule = "is not offered by this version";
-            assert_eq!(seen, (Code::Unsupported, field.to_owned(), rule.to_owned()));
-        }
-    }
-}
-
-#[test]
-fn a_value_of_a_later_version_is_unsupported_by_name() {
-    let (code, named, _) = refused("/supervision/confine", json!("write_roots"));
-    assert_eq!((code, named.as_str()), (Code::Unsupported, "supervision.confine"));
-}
-
-#[test]
-fn a_later_name_elsewhere_is_just_unknown() {
+fn a_name_of_another_place_is_unknown() {
     for pointer in ["/launch/gateway", "/timeouts/limits", "/resources/0/home_ref", "/limits"] {
-        assert_eq!(refused(pointer, json!(1)).0, Code::Invalid, "{pointer}");
+        assert_eq!(refused(pointer, json!(1)).2, "is not a field of this object", "{pointer}");
     }
 }
 
@@ -124,7 +90,7 @@ fn a_missing_field_is_refused_by_name() {
         let mut request = complete();
         request.pointer_mut(object).unwrap().as_object_mut().unwrap().remove(name);
         let error = decode(&request).unwrap_err();
-        assert_eq!((error.code, error.rule.as_str()), (Code::Invalid, "is missing"));
+        assert_eq!(error.rule, "is missing");
         assert!(error.field.ends_with(&format!(".{name}")), "{error}");
     }
 }
@@ -174,13 +140,14 @@ fn a_value_of_another_type_is_refused_everywhere_without_quoting_it() {
         json!([[CANARY]]),
         json!({ "a": CANARY }),
     ];
+    // The value of an option may be of several types.
+    all.retain(|pointer| !pointer.starts_with("/preferences/options/"));
     for pointer in &all {
         let expected = kind(request.pointer(pointer).unwrap());
         for other in others.iter().filter(|other| kind(other) != expected) {
             let seen = with(pointer, other.clone());
             let error = seen.expect_err(&format!("{pointer} = {other} was accepted"));
             let top = pointer.split('/').nth(1).unwrap();
-            assert_eq!(error.code, Code::Invalid, "{pointer} = {other}: {error}");
             assert!(error.field.starts_with(top), "{pointer} = {other}: {error}");
             let shown = format!("{error:?} {error}");
             assert!(!shown.contains(CANARY), "{shown}");
@@ -276,9 +243,9 @@ fn a_name_escaped_differently_is_the_same_name() {
 }
 
 #[test]
-fn an_error_becomes_a_refusal_with_its_code() {
-    let refusal = Refusal::from(with("/gateway", json!({})).unwrap_err());
-    assert_eq!(refusal.code, Code::Unsupported);
-    assert_eq!(refusal.message, "gateway: is not offered by this version");
+fn an_error_becomes_a_refusal() {
+    let refusal = Refusal::from(with("/gateway", json!([])).unwrap_err());
+    assert_eq!(refusal.code, Code::Invalid);
+    assert_eq!(refusal.message, "gateway: has the wrong type, expected an object");
     assert!(!refusal.hint().is_empty());
 }

@@ -2,16 +2,16 @@
 
 use crate::sample::{CANARY, complete};
 use placement_contract::limits::REQUEST_BYTES_MAX;
-use placement_contract::{Code, LaunchRequest};
+use placement_contract::{Code, LaunchRequest, Refusal};
 use placement_testkit::Random;
 use serde_json::json;
 
-const NOT_JSON: &str = "request: is not a JSON object of a launch request";
+const NOT_JSON: &str = "request: is not well-formed JSON";
 
 #[track_caller]
 fn refusal(bytes: &[u8]) -> String {
     let error = LaunchRequest::decode(bytes).unwrap_err();
-    assert_eq!(error.code, Code::Invalid);
+    assert_eq!(Refusal::from(error.clone()).code, Code::Invalid);
     error.to_string()
 }
 

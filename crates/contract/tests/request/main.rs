@@ -6,5 +6,6 @@ mod bounds;
 mod digest;
 mod fields;
 mod hostile;
+mod offered;
 mod planned;
 mod sample;

@@ -1,8 +1,7 @@
 //! What a plan says of the program, and how a driven session ends.
 
 use crate::sample::{CANARY, assert_invalid, complete, decode, minimal, set, with};
-use placement_contract::request::DecodeError;
-use placement_contract::{ExecutableKind, LaunchRequest, SessionEnd};
+use placement_contract::{DecodeError, ExecutableKind, LaunchRequest, SessionEnd};
 use serde_json::{Value, json};
 
 fn planned() -> Value {

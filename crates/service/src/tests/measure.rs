@@ -1,9 +1,8 @@
 use crate::testing::*;
 use camino::{Utf8Path, Utf8PathBuf};
-use placement_contract::ExecutableKind;
-use placement_contract::{Code, Digest};
+use placement_contract::request::Argument;
+use placement_contract::{Code, Digest, ExecutableKind};
 use placement_policy::{Definitions, Snapshot};
-use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -57,10 +56,11 @@ fn a_missing_interpreter_is_named() {
 fn a_policy_that_lists_programs_lets_only_these_be_measured() {
     let world = World::new();
     let mut definitions = Definitions::embedded();
-    let listed = ["sh", "/usr/bin/env"].map(str::to_owned);
-    definitions.policy.definition.executables = Some(BTreeSet::from(listed));
+    let listed = ["sh", "/usr/bin/env"].map(|name| Argument::parse(name).unwrap());
+    let rules = definitions.policies.get_mut(&definitions.default_policy).unwrap();
+    rules.executables = Some(listed.to_vec());
     world.service.change_snapshot(|snapshot| {
-        *snapshot = Snapshot::new(definitions).with_search_path("/bin");
+        *snapshot = Snapshot::new(definitions).unwrap().with_search_path("/bin");
     });
     for path in ["/bin/sh", "/usr/bin/env"] {
         assert!(world.service.measure_executable(Utf8Path::new(path)).is_ok(), "{path}");

@@ -195,3 +195,74 @@ fn a_root_open_to_others_is_refused_with_its_reason() {
     assert!(refused.message.contains("0755"), "{refused}");
     assert!(!open.join("placement.db").exists());
 }
+
+/// A host whose runner cannot be measured and whose only policy is this one.
+fn unmeasured(policy: &serde_json::Value) -> World {
+    let world = World::with_runner("/nowhere/placement-runner");
+    let rules = placement_contract::definition::LaunchPolicy::decode(policy.to_string().as_bytes());
+    let mut definitions = placement_policy::Definitions::embedded();
+    definitions.policies.insert(definitions.default_policy.clone(), rules.unwrap());
+    let snapshot = Snapshot::new(definitions).unwrap();
+    world.service.change_snapshot(|host| *host = snapshot);
+    world
+}
+
+#[test]
+fn a_policy_that_selects_another_placement_is_denied_before_anything_is_measured() {
+    let world = unmeasured(&serde_json::json!({ "placement_binding": "docker" }));
+    assert_eq!(refusal(world.service.prepare(&request("a", "k"))).code, Code::Denied);
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn another_placement_is_denied_before_anything_else() {
+    let world = unmeasured(&serde_json::json!({}));
+    let mut other = request("a", "k");
+    other.placement_binding_ref = placement_contract::PlacementBindingRef::parse("docker").ok();
+    other.placement_binding_digest = Some(placement_contract::Digest::of_bytes(b"x"));
+    other.owner_id = placement_contract::OwnerId::parse("somebody").unwrap();
+    assert_eq!(refusal(world.service.prepare(&other)).code, Code::Denied);
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn this_placement_is_admitted_by_its_binding_and_profile() {
+    use placement_contract::definition::{NATIVE_BINDING, NATIVE_PROFILE};
+    let world = World::new();
+    let snapshot = world.service.snapshot();
+    let binding = placement_contract::PlacementBindingRef::parse(NATIVE_BINDING).unwrap();
+    let profile = placement_contract::PlacementProfileRef::parse(NATIVE_PROFILE).unwrap();
+    let mut placed = request("a", "k");
+    let measured = snapshot.placement_binding(&binding).unwrap();
+    placed.placement_binding_digest = Some(measured.binding_digest.clone());
+    placed.placement_profile_digest = snapshot.placement_profile_digest(&profile).cloned();
+    placed.placement_binding_ref = Some(binding);
+    placed.placement_profile_ref = Some(profile);
+    world.prepare(&placed);
+    let mut stale = LaunchRequest {
+        placement_binding_digest: Some(placement_contract::Digest::of_bytes(b"older")),
+        ..request("b", "l")
+    };
+    stale.placement_binding_ref = placed.placement_binding_ref;
+    assert_eq!(refusal(world.service.prepare(&stale)).code, Code::Conflict);
+}
+
+#[test]
+fn what_is_not_done_yet_is_refused_by_name() {
+    let world = World::new();
+    let mut launch = request("a", "k");
+    launch.projections = vec![placement_contract::ProjectionId::parse("login").unwrap()];
+    let refused = refusal(world.service.prepare(&launch));
+    assert_eq!(refused.code, Code::Unsupported);
+    assert_eq!(refused.message, "projections: is not offered by this version");
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn a_request_that_was_not_decoded_is_checked_all_the_same() {
+    let world = World::new();
+    let mut launch = request("a", "k");
+    launch.owner_incarnation = 0;
+    assert_eq!(refusal(world.service.prepare(&launch)).code, Code::Invalid);
+    nothing_is_recorded(&world);
+}

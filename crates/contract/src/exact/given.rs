@@ -1,11 +1,11 @@
-//! Whether a request was given in the one form in which it would be written.
+//! Whether a value was given in the one form in which it would be written.
 //!
 //! The derived decoders are more generous than the contract: they take a list for an object, an
 //! object for a label, `null` for an absent field, and the last of two equal names in a map.
 
-use super::LaunchRequest;
-use super::decode::{DecodeError, invalid};
+use super::error::{DecodeError, invalid};
 use super::worded::joined;
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
@@ -15,35 +15,43 @@ pub(super) struct Given(Value);
 
 impl Given {
     /// Compares what was given with what was made of it; only what has a default may be missing.
-    ///
-    /// Meant for a request whose bounds were checked, so that both values are small.
-    pub(super) fn reads_back(&self, request: &LaunchRequest) -> Result<(), DecodeError> {
-        let made = serde_json::to_value(request).map_err(|_| DecodeError::not_json())?;
-        reads_back("", &self.0, &made)
+    pub(super) fn reads_back<T: Serialize>(
+        &self,
+        whole: &str,
+        value: &T,
+    ) -> Result<(), DecodeError> {
+        let made = serde_json::to_value(value).map_err(|_| invalid(whole, "cannot be written"))?;
+        reads_back(whole, "", &self.0, &made)
     }
 }
 
-fn reads_back(path: &str, given: &Value, made: &Value) -> Result<(), DecodeError> {
+fn reads_back(whole: &str, path: &str, given: &Value, made: &Value) -> Result<(), DecodeError> {
     match (given, made) {
         (Value::Object(given), Value::Object(made)) => {
             for (name, value) in given {
                 let path = joined(path, name);
-                let made = made.get(name).ok_or_else(|| {
-                    invalid(path.clone(), "must be left out where it has no value")
-                })?;
-                reads_back(&path, value, made)?;
+                match made.get(name) {
+                    Some(made) => reads_back(whole, &path, value, made)?,
+                    None if is_empty(value) => (),
+                    None => return Err(invalid(path, "must be left out where it has no value")),
+                }
             }
             Ok(())
         }
         (Value::Array(given), Value::Array(made)) if given.len() == made.len() => {
             for (index, (value, made)) in given.iter().zip(made).enumerate() {
-                reads_back(&format!("{path}[{index}]"), value, made)?;
+                reads_back(whole, &format!("{path}[{index}]"), value, made)?;
             }
             Ok(())
         }
         (given, made) if given == made => Ok(()),
-        (_, made) => Err(invalid(if path.is_empty() { "request" } else { path }, expected(made))),
+        (_, made) => Err(invalid(if path.is_empty() { whole } else { path }, expected(made))),
     }
+}
+
+/// A list or an object without anything in it is what its field is by default.
+fn is_empty(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
 }
 
 fn expected(made: &Value) -> &'static str {

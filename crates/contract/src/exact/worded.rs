@@ -1,31 +1,15 @@
 //! Words a decoder's error: the field and the rule, never the value that the decoder may quote.
 
-use super::decode::{DecodeError, invalid, unsupported};
+use super::error::{DecodeError, invalid};
 
 /// Longest field path in an error, in bytes: it may hold a name that the caller made up.
 const FIELD_BYTES_MAX: usize = 256;
 
-/// Fields of the contract that this version refuses by name.
-const LATER_FIELDS: &[&str] = &[
-    "configuration_context",
-    "configuration_digest",
-    "gateway",
-    "options",
-    "placement_binding_digest",
-    "placement_binding_ref",
-    "placement_profile_digest",
-    "placement_profile_ref",
-    "preferences",
-    "projections",
-    "session_ref",
-];
-const LATER_LAUNCH_FIELDS: &[&str] = &["home_ref", "login", "provider_home", "required_files"];
-
-/// Words an error of text that is well-formed JSON; `.` is the path of the request itself.
+/// Words an error of text that is well-formed JSON; `.` is the path of the whole value.
 ///
 /// A decoder's text is `what it found, expected what it wants`, where the first half may quote the
 /// value. So only the last half is read, and only phrases that are known are repeated.
-pub(super) fn worded(path: &str, text: &str) -> DecodeError {
+pub(super) fn worded(whole: &str, path: &str, text: &str) -> DecodeError {
     let text = text.rfind(" at line ").map_or(text, |end| &text[..end]);
     if text.starts_with("unknown field") {
         return unknown_field(path, name_in(text));
@@ -36,7 +20,7 @@ pub(super) fn worded(path: &str, text: &str) -> DecodeError {
     if text.starts_with("duplicate field") {
         return invalid(joined(path, name_in(text)), "is given twice");
     }
-    let field = if path == "." { "request".to_owned() } else { bounded(path) };
+    let field = if path == "." { whole.to_owned() } else { bounded(path) };
     if text.starts_with("must ") {
         return invalid(field, text);
     }
@@ -48,19 +32,11 @@ pub(super) fn worded(path: &str, text: &str) -> DecodeError {
 }
 
 fn unknown_field(path: &str, name: &str) -> DecodeError {
-    // The decoder counts the unknown field as a part of the path.
-    let parent = path.strip_suffix(name).map_or(path, |parent| parent.trim_end_matches('.'));
-    let later = match parent {
-        "" => LATER_FIELDS,
-        "launch" => LATER_LAUNCH_FIELDS,
-        _ => &[],
-    };
-    let field = bounded(path);
-    if later.contains(&name) {
-        unsupported(field)
-    } else {
-        invalid(field, "is not a field of this object")
-    }
+    // A struct's decoder counts the unknown field as a part of the path, others do not.
+    let counted =
+        path.strip_suffix(name).is_some_and(|parent| matches!(parent, "") || parent.ends_with('.'));
+    let field = if counted { bounded(path) } else { joined(path, name) };
+    invalid(field, "is not a field of this object")
 }
 
 fn wrong_type(expected: &str) -> &'static str {
@@ -69,6 +45,9 @@ fn wrong_type(expected: &str) -> &'static str {
         "a boolean" => "has the wrong type, expected a boolean",
         "u64" => "has the wrong type, expected a whole number",
         "a sequence" => "has the wrong type, expected a list",
+        "a text, a number or a boolean" => {
+            "has the wrong type, expected a text, a number or a boolean"
+        }
         "a map" => "has the wrong type, expected an object",
         _ if expected.starts_with("struct ") => "has the wrong type, expected an object",
         _ => "has the wrong type",
