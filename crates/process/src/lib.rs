@@ -18,10 +18,11 @@
 //! `at`, a running `tmux` server).
 //!
 //! **Unsafe** is `clone3` and `clone`, what the new process does before exec (`child`, `init`,
-//! `probe`), the group flag of `pidfd_send_signal`, `close_range`, and setting signal dispositions.
+//! `probe`), the group flag of `pidfd_send_signal`, `close_range`, setting signal dispositions,
+//! and giving memory back.
 //!
 //! Reading order: `site`, `leaf`, `controllers`, `spawn`, `child`, `init`, `namespace`, `gate`, `leader`, `tree`, `members`,
-//! `descendants`, `proof`, `pipes`, `own`, `start`, `probe`, `poll`, `sys`.
+//! `descendants`, `proof`, `pipes`, `own`, `start`, `probe`, `memory`, `poll`, `sys`.
 //!
 //! ```
 //! use std::os::fd::AsFd as _;
@@ -62,6 +63,7 @@ mod leader;
 mod leaf;
 mod limits;
 mod members;
+mod memory;
 mod namespace;
 mod own;
 mod pipes;
@@ -81,6 +83,7 @@ pub use gate::{ExecFailed, ExecOutcome, ExecWay, Gated, Opened, Released};
 pub use init::NamespaceStep;
 pub use leader::{GroupSignalError, Leader, WaitError, signal_group_through_pidfd};
 pub use leaf::{CgroupLeaf, LeafDoubt, LeafError, LeafPresence, Population};
+pub use memory::{give_back_memory, use_one_heap};
 pub use namespace::{NamespacePresence, PidNamespace};
 pub use own::{
     Arrived, OwnError, Signals, become_subreaper, close_all_but, new_session, set_non_dumpable,

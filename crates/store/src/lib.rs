@@ -12,7 +12,7 @@
 //! No other code may open `placement.db` with the standard library in a process that uses the
 //! store: closing any descriptor of the file drops SQLite's locks on it.
 //!
-//! Reading order: `open`, `write`, `row`, `intend`, `record`, `save`, `find`, `evidence`, `verify`,
+//! Reading order: `open`, `write`, `lock`, `queue`, `patience`, `row`, `intend`, `record`, `save`, `find`, `evidence`, `verify`,
 //! `exit_record`, `ledger`, `authority`.
 //!
 //! ```
@@ -49,6 +49,8 @@ mod limits;
 mod lock;
 mod migrate;
 mod open;
+mod patience;
+mod queue;
 mod record;
 mod row;
 mod save;
