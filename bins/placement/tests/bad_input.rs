@@ -58,8 +58,10 @@ fn environment_that_is_none_is_invalid() {
 fn environment_that_placement_sets_cannot_be_supplied() {
     let program = program();
     for name in ["PATH", "HOME", "TMPDIR", "PLACEMENT_ATTEMPT_ID"] {
-        let refused = program.refused(125, &["run", "--env", &format!("{name}=x"), "--", "true"]);
+        let pair = format!("{name}=canary");
+        let refused = program.refused(125, &["run", "--env", &pair, "--", "true"]);
         assert_refused(&refused, "INVALID", &format!("environment.{name}: is set by placement"));
+        assert!(!format!("{refused:?}").contains("canary"), "{refused:?}");
         assert_eq!(refused.hint, format!("leave {name} out"));
     }
 }

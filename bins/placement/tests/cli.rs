@@ -236,6 +236,28 @@ fn the_child_sees_only_what_was_admitted() {
 }
 
 #[test]
+fn names_that_steer_programs_reach_the_child_only_where_the_launch_gives_them() {
+    let program = program();
+    let steering = ["BASH_ENV", "GIT_DIR", "LD_PRELOAD", "NODE_OPTIONS"];
+    let seen = |options: &[&str]| {
+        let mut command = program.command([&["run"], options, &["--", "/usr/bin/env"]].concat());
+        command.envs(steering.map(|name| (name, "canary")));
+        let said = placement_world::Running::start(&mut command).said();
+        let lines = said
+            .stdout
+            .lines()
+            .filter(|line| line.split_once('=').is_some_and(|(name, _)| steering.contains(&name)));
+        let mut lines: Vec<String> = lines.map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(seen(&[]), Vec::<String>::new());
+    let given = steering.map(|name| format!("{name}=/nowhere"));
+    let options: Vec<&str> = given.iter().flat_map(|pair| ["--env", pair.as_str()]).collect();
+    assert_eq!(seen(&options), given);
+}
+
+#[test]
 fn a_failure_of_a_program_in_the_users_home_is_explained() {
     use std::os::unix::fs::PermissionsExt as _;
     let program = program();

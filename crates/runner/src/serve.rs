@@ -88,7 +88,8 @@ impl Runner {
             fenced: refused.is_none(),
             refused,
             consumed_through: self.output.consumed_through(),
-            last_write_id: self.writes.last(),
+            // What waits is counted too: under its number another write would pass for it.
+            last_write_id: self.queued_write.max(self.writes.last()),
         }
     }
 
@@ -191,6 +192,8 @@ impl Runner {
         match writer {
             Writer::Launch => {}
             Writer::Recipient(write_id) => {
+                // Nothing waits any more: whoever asks again is answered, and not held off.
+                self.queued_write = self.writes.last();
                 let refused =
                     if written > 0 { InputRefused::Uncertain } else { InputRefused::Closed };
                 self.acknowledge_write(write_id, Some(refused));

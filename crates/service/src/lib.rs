@@ -7,11 +7,12 @@
 //! onlooker ([`Observer`]). Every operation answers with what is recorded or with a `Refusal`.
 //! **Never** supervises a child, which is the runner's; decides anything against a runner that
 //! lives; removes a home without a proof; or holds the store over a socket call. **Limits**: one
-//! owner a service; sessions, credentials, gateways and preparers are refused by name. Stopping what
-//! an authority has revoked (`stop_revoked`) is not offered: no authority outside the host grants.
+//! owner a service; sessions, credentials, gateways and preparers are refused by name. No authority
+//! outside the host grants: what [`Service::stop_revoked`] asks is the host's own list, and a
+//! reconcile does not ask it, since another host on the same root may have another one.
 //!
 //! Reading order: `service`, `runner_command`, `prepare`, `choice`, `probe`, `start`, `control`,
-//! `places`, `status`, `stop`, `reconcile`, `verdict`, `tree`, `survivors`, `resolve`,
+//! `places`, `status`, `stop`, `stop_revoked`, `reconcile`, `verdict`, `tree`, `survivors`, `resolve`,
 //! `cleanup`, `outcome`, `prune`, `attach`,
 //! `item`, `streams`, `from_log`, `input`, `close_stdin`, `observe`, `measure`,
 //! `wait`, `warden`; then the small looks `list`,
@@ -75,6 +76,7 @@ mod service;
 mod start;
 mod status;
 mod stop;
+mod stop_revoked;
 mod streams;
 mod survivors;
 #[cfg(test)]
