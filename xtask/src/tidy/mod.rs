@@ -5,6 +5,7 @@ mod features;
 mod generated;
 mod inheritance;
 mod migrations;
+mod shown;
 mod unsafety;
 mod words;
 
@@ -27,6 +28,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     findings.extend(migrations::check(&files));
     findings.extend(features::check(root)?);
     findings.extend(generated::check(root)?);
+    findings.extend(shown::check(root, &files)?);
     findings.extend(unsafety::check(root, &files)?);
     findings.extend(words::check(root, &files)?);
     conclude("tidy", &findings)
