@@ -75,6 +75,8 @@ fn wrong_arguments_are_2_and_run_nothing() {
         &["no-such-command"],
         &["show"],
         &["cleanup", "--all", "x"],
+        &["evidence", "x", "--after", "-1"],
+        &["evidence", "x", "--limit", "1.5"],
         &["stop"],
         &[],
     ] {
