@@ -55,9 +55,13 @@ pub use observer::{Observer, Seen};
 pub use output::{Chunk, Output, Text, TextPiece, Utf8Decoder};
 pub use placement_contract::{
     Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Controller,
-    Digest, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation, Leftovers,
-    Liveness, Mechanism, MechanismReport, OnHostLoss, Outcome, OwnerId, Pruned, Refusal, Status,
-    StdinMode, StreamName, Timeouts, Timestamp,
+    Digest, EnvironmentName, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation,
+    Leftovers, Liveness, Mechanism, MechanismReport, OnHostLoss, Outcome, OwnerId, PolicyRef,
+    Pruned, Refusal, Status, StdinMode, StreamName, Timeouts, Timestamp,
+};
+pub use placement_policy::{
+    AdmittedTable, CONFIG_BYTES_MAX, Config, ConfigError, EnvironmentTable, HostTable,
+    ResourceMode, ResourcesTable,
 };
 pub use placement_runner::SystemClock;
 pub use placement_service::{

@@ -12,8 +12,6 @@ pub(crate) struct LaterOptions {
     #[arg(long, hide = true)]
     worktree: bool,
     #[arg(long, hide = true)]
-    policy: Option<String>,
-    #[arg(long, hide = true)]
     confine: Option<String>,
     #[arg(long, hide = true)]
     wait_session: Option<String>,
@@ -28,7 +26,6 @@ impl LaterOptions {
             ("--session", self.session.is_some()),
             ("--secret", !self.secret.is_empty()),
             ("--worktree", self.worktree),
-            ("--policy", self.policy.is_some()),
             ("--confine", self.confine.is_some()),
             ("--wait-session", self.wait_session.is_some()),
             ("--wait-login", self.wait_login.is_some()),
