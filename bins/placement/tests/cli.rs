@@ -119,7 +119,6 @@ fn commands_of_later_versions_are_refused_by_name() {
     for command in [
         &["window", "--", "true"][..],
         &["turn", "claude", "--model", "m", "do it"],
-        &["sweep", "--watch"],
         &["profile", "list"],
         &["adopt-root"],
         &["locate"],

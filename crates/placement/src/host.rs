@@ -17,7 +17,7 @@ use placement_contract::{
 use placement_policy::{ADMITTED_ROOTS_MAX, Snapshot};
 use placement_service::{
     Capabilities, ExecutableMeasurement, HostPlace, IfUncertain, Pruning, Service, Started,
-    StdinClosing, StopMode, Streams, Verified, Waited,
+    StdinClosing, StopMode, Streams, Sweep, Verified, Waited,
 };
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -229,6 +229,18 @@ impl Placement {
     /// `NOT_FOUND`, and STORAGE for a damaged row.
     pub fn reconcile(&self, attempt_id: &AttemptId) -> Result<Attempt, Error> {
         Ok(self.service().reconcile(attempt_id)?)
+    }
+
+    /// Looks once at the live attempts of all owners that were not observed for the longest time, at
+    /// most 64, and settles those whose runner is gone.
+    ///
+    /// For a loop with [`SWEEP_DELAY`](crate::SWEEP_DELAY) between two passes, in one of the hosts
+    /// of a root. A pass that waits for an attempt gives up after 5 seconds.
+    ///
+    /// # Errors
+    /// STORAGE where the store cannot be read or written.
+    pub fn sweep(&self) -> Result<Sweep, Error> {
+        Ok(self.service().sweep()?)
     }
 
     /// Settles an uncertain attempt as exited on an operator's word, with a reason of 1 to 1024 bytes.

@@ -66,8 +66,12 @@ pub use placement_policy::{
 pub use placement_runner::SystemClock;
 pub use placement_service::{
     AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept, Pruning,
-    StdinClosing, StopMode, Unreadable, Verified, VerifyFault,
+    StdinClosing, StopMode, Sweep, Swept, Unreadable, Verified, VerifyFault,
 };
+
+/// Time between two sweeps of one host.
+pub const SWEEP_DELAY: std::time::Duration =
+    std::time::Duration::from_millis(placement_contract::limits::SWEEP_DELAY_MS);
 
 /// Becoming the runner of an attempt.
 ///

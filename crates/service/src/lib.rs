@@ -77,6 +77,7 @@ mod status;
 mod stop;
 mod streams;
 mod survivors;
+mod sweep;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -88,7 +89,7 @@ mod wait;
 mod warden;
 
 pub use attach::{Attached, HostPlace};
-pub use capabilities::{Capabilities, MeasuringPrograms, SurvivesHost};
+pub use capabilities::{Capabilities, MeasuringPrograms, RevocationEnforcement, SurvivesHost};
 pub use close_stdin::StdinClosing;
 pub use evidence::EvidencePage;
 pub use input::InputSender;
@@ -104,5 +105,6 @@ pub use service::{Service, ServiceConfig};
 pub use start::Started;
 pub use stop::IfUncertain;
 pub use streams::Streams;
+pub use sweep::{Sweep, Swept};
 pub use verify::{Verified, VerifyFault};
 pub use wait::Waited;

@@ -42,8 +42,6 @@ pub(crate) enum LaterCommand {
     #[command(hide = true)]
     Turn(Anything),
     #[command(hide = true)]
-    Sweep(Anything),
-    #[command(hide = true)]
     Profile(Anything),
     #[command(hide = true)]
     AdoptRoot(Anything),
@@ -57,7 +55,6 @@ impl LaterCommand {
         match self {
             Self::Window(_) => "window",
             Self::Turn(_) => "turn",
-            Self::Sweep(_) => "sweep",
             Self::Profile(_) => "profile",
             Self::AdoptRoot(_) => "adopt-root",
             Self::Locate(_) => "locate",

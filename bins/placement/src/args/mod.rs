@@ -122,6 +122,21 @@ pub(crate) enum Command {
         #[arg(long, value_parser = launch::duration, value_name = "DURATION")]
         older_than: Duration,
     },
+    /// Looks at what lives, of all owners, and settles what has lost its runner: at most 64 attempts
+    Sweep {
+        /// Goes on until a signal ends it
+        #[arg(long)]
+        watch: bool,
+        /// Time between two passes
+        #[arg(
+            long,
+            requires = "watch",
+            value_parser = launch::duration,
+            value_name = "DURATION",
+            default_value = "30s"
+        )]
+        every: Duration,
+    },
     /// Lists attempts: id, state, cleanup, containment, age, program
     Ps {
         /// Ended and cleaned attempts too

@@ -64,7 +64,7 @@ fn a_schema_that_changes_under_an_open_store_stops_it() {
     let store = world.open();
     intend(&store, "a");
     world.tamper("UPDATE placement_store_binding SET schema = 9");
-    let stopped = store.touch_observed(&crate::support::id("a")).unwrap_err();
+    let stopped = store.touch_observed([&crate::support::id("a")]).unwrap_err();
     assert!(matches!(stopped, StoreError::SchemaChanged { known: SCHEMA, found: 9 }));
     assert_eq!(Refusal::from(stopped).code, Code::Storage);
 }
