@@ -66,7 +66,7 @@ pub use placement_policy::{
 pub use placement_runner::SystemClock;
 pub use placement_service::{
     AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept, Pruning,
-    StdinClosing, StopMode, Sweep, Swept, Unreadable, Verified, VerifyFault,
+    Reconciled, StdinClosing, StopMode, Sweep, Swept, Unreadable, Verified, VerifyFault,
 };
 
 /// Time between two sweeps of one host.

@@ -1,11 +1,13 @@
-//! One bounded pass over what lives, whoever owns it.
+//! Looking at many attempts at once: a bounded pass over what lives, whoever owns it, and all that
+//! an owner has open.
 
 use crate::Service;
+use crate::list::LISTED_MAX;
 use crate::refusal::unavailable;
 use crate::survivors::Processes;
 use crate::verdict::RunnerSeen;
 use placement_contract::limits::{SWEEP_ATTEMPTS_MAX, SWEEP_RECONCILE_MS};
-use placement_contract::{AttemptId, Code, ExecutionState, Refusal};
+use placement_contract::{Attempt, AttemptId, Code, ExecutionState, Refusal};
 use placement_store::{ChildIdentity, Row, Selection};
 use serde::Serialize;
 use std::sync::mpsc::{self, Receiver};
@@ -40,6 +42,15 @@ pub struct Swept {
     pub changed: bool,
 }
 
+/// What became of one attempt when all that are open were looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reconciled {
+    /// The attempt.
+    pub attempt_id: AttemptId,
+    /// What it is now, or what stood against the look.
+    pub settled: Result<Attempt, Refusal>,
+}
+
 impl Service {
     /// Looks once at the live attempts that were not observed for the longest time, of all owners:
     /// at most 64.
@@ -58,7 +69,7 @@ impl Service {
             due.iter().cloned().partition(|row| self.is_at_rest(row));
         let settled = self.settle_side_by_side(open);
         let mut outcomes: Vec<Swept> = resting.iter().map(unchanged).collect();
-        outcomes.extend(settled);
+        outcomes.extend(settled.into_iter().map(|(row, settled)| concluded(&row, settled)));
         if !outcomes.is_empty() {
             // Those too that gave no answer: they are not to keep later passes from the others.
             self.inner.store.touch_observed(outcomes.iter().map(|it| &it.attempt_id))?;
@@ -86,12 +97,31 @@ impl Service {
         is_complete && self.runner_seen(row) == RunnerSeen::Alive
     }
 
-    fn settle_side_by_side(&self, rows: Vec<Row>) -> Vec<Swept> {
+    /// Looks at every open attempt of this owner, as [`Service::reconcile`] does, side by side: one
+    /// whose runner hangs holds up no other.
+    ///
+    /// # Errors
+    /// STORAGE where the store cannot be read; what stands against one attempt is told with it.
+    pub fn reconcile_all(&self) -> Result<Vec<Reconciled>, Refusal> {
+        let mut rows = Vec::new();
+        for open in [Selection::Unsettled, Selection::Uncleaned] {
+            rows.extend(self.inner.reader.list(Some(&self.inner.owner), open, LISTED_MAX)?.rows);
+        }
+        let batch = usize::try_from(SWEEP_ATTEMPTS_MAX).unwrap_or(1);
+        let settled = rows.chunks(batch).flat_map(|rows| self.settle_side_by_side(rows.to_vec()));
+        let told = |(row, settled): (Row, Result<Row, Refusal>)| Reconciled {
+            attempt_id: row.attempt_id,
+            settled: settled.map(|row| row.attempt()),
+        };
+        Ok(settled.map(told).collect())
+    }
+
+    fn settle_side_by_side(&self, rows: Vec<Row>) -> Vec<(Row, Result<Row, Refusal>)> {
         let seen = Arc::new(Processes::default());
         let deadline = Instant::now() + PATIENCE;
         let answers: Vec<_> =
             rows.into_iter().map(|row| (self.settle_aside(row.clone(), &seen), row)).collect();
-        answers.into_iter().map(|(answer, row)| concluded(&row, answer, deadline)).collect()
+        answers.into_iter().map(|(answer, row)| (row, heard_by(answer, deadline))).collect()
     }
 
     /// Reconciles in a thread of its own, which ends by itself: every step of it has its deadline.
@@ -137,15 +167,15 @@ impl Drop for Busy {
     }
 }
 
-fn concluded(
-    row: &Row,
+fn heard_by(
     answer: Result<Receiver<Result<Row, Refusal>>, Refusal>,
     deadline: Instant,
-) -> Swept {
-    let settled = answer.and_then(|heard| {
-        let left = deadline.saturating_duration_since(Instant::now());
-        heard.recv_timeout(left).unwrap_or_else(|_| Err(unavailable("it did not answer in time")))
-    });
+) -> Result<Row, Refusal> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    answer?.recv_timeout(left).unwrap_or_else(|_| Err(unavailable("it did not answer in time")))
+}
+
+fn concluded(row: &Row, settled: Result<Row, Refusal>) -> Swept {
     match settled {
         Ok(settled) => Swept {
             execution_state: settled.state.execution,

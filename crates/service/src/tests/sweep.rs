@@ -104,6 +104,24 @@ fn attempts_are_settled_side_by_side() {
 }
 
 #[test]
+fn all_that_an_owner_has_open_is_settled_whatever_stands_against_one() {
+    let world = World::new();
+    let (lost, mut runner) = running(&world, "lost");
+    runner.die();
+    let (living, _runner) = running(&world, "living");
+    let intended = world.prepare(&request("intended", "intended"));
+    let settled = world.service.reconcile_all().unwrap();
+    let state = |id: &AttemptId| {
+        let found = settled.iter().find(|it| it.attempt_id == *id)?;
+        Some(found.settled.as_ref().unwrap().execution_state)
+    };
+    assert_eq!(state(&lost), Some(ExecutionState::Exited));
+    assert_eq!(state(&living), Some(ExecutionState::Running));
+    assert_eq!(state(&intended), None);
+    assert!(world.another("local:other").reconcile_all().unwrap().is_empty());
+}
+
+#[test]
 fn one_that_does_not_answer_holds_up_no_other_and_waits_for_its_turn() {
     let world = World::new();
     let (hung, mut mute) = unidentified(&world, "hung");
