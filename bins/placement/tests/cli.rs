@@ -120,7 +120,6 @@ fn commands_of_later_versions_are_refused_by_name() {
         &["window", "--", "true"][..],
         &["turn", "claude", "--model", "m", "do it"],
         &["profile", "list"],
-        &["adopt-root"],
         &["locate"],
     ] {
         let said = program.run(command.iter().copied());

@@ -65,8 +65,8 @@ pub use placement_policy::{
 };
 pub use placement_runner::SystemClock;
 pub use placement_service::{
-    AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept, Pruning,
-    Reconciled, StdinClosing, StopMode, Sweep, Swept, Unreadable, Verified, VerifyFault,
+    Adopted, AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept,
+    Pruning, Reconciled, StdinClosing, StopMode, Sweep, Swept, Unreadable, Verified, VerifyFault,
 };
 
 /// Time between two sweeps of one host.

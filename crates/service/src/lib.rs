@@ -48,6 +48,7 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+mod adopt_root;
 mod attach;
 mod capabilities;
 mod choice;
@@ -88,6 +89,7 @@ mod verify;
 mod wait;
 mod warden;
 
+pub use adopt_root::adopt_root;
 pub use attach::{Attached, HostPlace};
 pub use capabilities::{Capabilities, MeasuringPrograms, RevocationEnforcement, SurvivesHost};
 pub use close_stdin::StdinClosing;
@@ -99,6 +101,7 @@ pub use observe::Observer;
 pub use outcome::outcome;
 pub use placement_executable::{ExecutableMeasurement, Interpreter};
 pub use placement_protocol::{InputRefused, StopMode};
+pub use placement_store::Adopted;
 pub use prune::{Kept, PRUNED_MAX, Pruning};
 pub use runner_command::RunnerCommand;
 pub use service::{Service, ServiceConfig};

@@ -44,8 +44,6 @@ pub(crate) enum LaterCommand {
     #[command(hide = true)]
     Profile(Anything),
     #[command(hide = true)]
-    AdoptRoot(Anything),
-    #[command(hide = true)]
     Locate(Anything),
 }
 
@@ -56,7 +54,6 @@ impl LaterCommand {
             Self::Window(_) => "window",
             Self::Turn(_) => "turn",
             Self::Profile(_) => "profile",
-            Self::AdoptRoot(_) => "adopt-root",
             Self::Locate(_) => "locate",
         }
     }
