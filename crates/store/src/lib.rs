@@ -37,6 +37,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adopt;
 mod authority;
 mod chain;
 mod error;
@@ -56,6 +57,7 @@ mod sql;
 mod verify;
 mod write;
 
+pub use adopt::{Adopted, adopt};
 pub use authority::AuthorityError;
 pub use error::StoreError;
 pub use evidence::Page;

@@ -14,3 +14,4 @@ mod start;
 mod stop;
 mod stop_revoked;
 mod streams;
+mod sweep;
