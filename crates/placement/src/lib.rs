@@ -36,6 +36,11 @@ pub use placement_service::{
     StdinClosing, StopMode, Unreadable, Verified, VerifyFault,
 };
 
+/// Bounds of what a host passes on, in bytes.
+pub mod limits {
+    pub use placement_contract::limits::{STDIN_BYTES_MAX, WRITE_BYTES_MAX};
+}
+
 /// Becoming the runner of an attempt.
 ///
 /// A host that has no `placement-runner` beside it calls [`enter`](runner::enter) before anything

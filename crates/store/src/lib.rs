@@ -27,6 +27,7 @@ pub use exit_record::{ExitRecord, ExitRecordError, RecordedRow};
 pub use find::{CorruptRow, Listing, Selection};
 pub use intend::{IntendError, Intended, NewAttempt};
 pub use ledger::{PruneError, SettledAfter, SettledPage};
+pub use limits::EXIT_RECORD_BYTES_MAX;
 pub use migrate::SCHEMA;
 pub use open::{OpenError, Role, StorePaths};
 pub use record::{Attachment, Change, Draft, Fields, RecordError, RunnerClaim};
