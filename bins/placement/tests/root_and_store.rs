@@ -229,7 +229,7 @@ fn a_store_of_another_machine_is_refused() {
         return;
     }
     assert!(replace_in_store(&program.root(), own.trim(), &"0123456789abcdef".repeat(2)) > 0);
-    assert_all_refused(&program, "STORAGE", "the store belongs to another machine");
+    assert_all_refused(&program, "CONFLICT", "the store belongs to another machine");
 }
 
 #[test]

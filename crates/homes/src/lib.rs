@@ -17,5 +17,7 @@ pub use log::{
     AcknowledgeError, Acknowledger, AppendError, CreateLogError, Gap, LogItem, LogLimits,
     LogReader, LogWriter, ReadLogError, Record, RecordKind, StreamEnd, Waited,
 };
-pub use root::{CreateAttemptError, OpenAttemptError, RemoveAttemptError, Root, RootError};
+pub use root::{
+    CreateAttemptError, ListAttemptsError, OpenAttemptError, RemoveAttemptError, Root, RootError,
+};
 pub use temporary::{TemporaryDir, TemporaryDirError};

@@ -19,7 +19,7 @@ mod stat;
 pub use errno::Errno;
 pub use group::{GroupAbsence, GroupPresence, observe_group};
 pub use machine::{MachineError, boot_id, machine_id};
-pub use marker::{Marker, MarkerDoubt, MarkerScan, scan_marker, variable_of};
+pub use marker::{Marker, MarkerDoubt, MarkerScan, MarkerTable, scan_marker, variable_of};
 pub use observer::{Observer, Place, place};
 pub use pid::{Pid, PidError};
 pub use presence::{AbsenceProof, Presence, SignalError, UnknownWhy, Verified};

@@ -26,20 +26,28 @@ pub use observer::{Observer, Seen};
 pub use output::{Chunk, Output, Text, TextPiece, Utf8Decoder};
 pub use placement_contract::{
     Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Controller,
-    Digest, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation, Leftovers,
-    Liveness, Mechanism, MechanismReport, OnHostLoss, Outcome, OwnerId, Pruned, Refusal, Status,
-    StdinMode, StreamName, Timeouts, Timestamp,
+    Digest, EnvironmentName, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation,
+    Leftovers, Liveness, Mechanism, MechanismReport, OnHostLoss, Outcome, OwnerId, PolicyRef,
+    Pruned, Refusal, Status, StdinMode, StreamName, Timeouts, Timestamp,
+};
+pub use placement_policy::{
+    AdmittedTable, CONFIG_BYTES_MAX, Config, ConfigError, EnvironmentTable, HostTable,
+    ResourceMode, ResourcesTable,
 };
 pub use placement_runner::SystemClock;
 pub use placement_service::{
-    AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept, Pruning,
-    StdinClosing, StopMode, Unreadable, Verified, VerifyFault,
+    Adopted, AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept,
+    Pruning, Reconciled, StdinClosing, StopMode, Sweep, Swept, Unreadable, Verified, VerifyFault,
 };
 
 /// Bounds of what a host passes on, in bytes.
 pub mod limits {
     pub use placement_contract::limits::{STDIN_BYTES_MAX, WRITE_BYTES_MAX};
 }
+
+/// Time between two sweeps of one host.
+pub const SWEEP_DELAY: std::time::Duration =
+    std::time::Duration::from_millis(placement_contract::limits::SWEEP_DELAY_MS);
 
 /// Becoming the runner of an attempt.
 ///

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+mod adopt_root;
 mod attach;
 mod capabilities;
 mod choice;
@@ -31,6 +32,7 @@ mod status;
 mod stop;
 mod streams;
 mod survivors;
+mod sweep;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -41,8 +43,9 @@ mod verify;
 mod wait;
 mod warden;
 
+pub use adopt_root::adopt_root;
 pub use attach::{Attached, HostPlace};
-pub use capabilities::{Capabilities, MeasuringPrograms, SurvivesHost};
+pub use capabilities::{Capabilities, MeasuringPrograms, RevocationEnforcement, SurvivesHost};
 pub use close_stdin::StdinClosing;
 pub use evidence::EvidencePage;
 pub use input::InputSender;
@@ -52,11 +55,13 @@ pub use observe::Observer;
 pub use outcome::outcome;
 pub use placement_executable::{ExecutableMeasurement, Interpreter};
 pub use placement_protocol::{InputRefused, StopMode};
+pub use placement_store::Adopted;
 pub use prune::{Kept, PRUNED_MAX, Pruning};
 pub use runner_command::RunnerCommand;
 pub use service::{Service, ServiceConfig};
 pub use start::Started;
 pub use stop::IfUncertain;
 pub use streams::Streams;
+pub use sweep::{Reconciled, Sweep, Swept};
 pub use verify::{Verified, VerifyFault};
 pub use wait::Waited;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod adopt;
 mod authority;
 mod chain;
 mod error;
@@ -20,6 +21,7 @@ mod sql;
 mod verify;
 mod write;
 
+pub use adopt::{Adopted, adopt};
 pub use authority::AuthorityError;
 pub use error::StoreError;
 pub use evidence::Page;

@@ -5,10 +5,10 @@ use crate::exit_code;
 use crate::failure::Failure;
 use crate::progress::Awaiting;
 use crate::render;
-use placement::Capabilities;
+use placement::{Capabilities, Placement};
 
 pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
-    let measured = measured(context)?;
+    let measured = measured(&context.open()?)?;
     if context.style().json {
         render::json(&measured)?;
         return Ok(exit_code::SUCCESS);
@@ -25,8 +25,7 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
 }
 
 /// Measures.
-pub(crate) fn measured(context: &Context) -> Result<Capabilities, Failure> {
-    let host = context.open()?;
+pub(crate) fn measured(host: &Placement) -> Result<Capabilities, Failure> {
     let _awaited = Awaiting::start("measuring what can be contained here");
     Ok(host.capabilities()?)
 }

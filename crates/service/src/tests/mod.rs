@@ -12,3 +12,4 @@ mod resolve;
 mod start;
 mod stop;
 mod streams;
+mod sweep;
