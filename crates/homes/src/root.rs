@@ -134,16 +134,6 @@ impl Root {
         &self.directory
     }
 
-    /// Returns the path of the store, `<root>/placement.db`.
-    pub fn store_path(&self) -> Utf8PathBuf {
-        self.path.join("placement.db")
-    }
-
-    /// Returns the path of the store's lock file, `<root>/placement.lock`.
-    pub fn lock_path(&self) -> Utf8PathBuf {
-        self.path.join("placement.lock")
-    }
-
     /// Returns where the home of an attempt is, or would be: `<root>/attempts/<key>/home`.
     pub fn home_path(&self, key: &HomeKey) -> Utf8PathBuf {
         self.path.join(ATTEMPTS).join(key.as_str()).join(HOME)

@@ -7,12 +7,9 @@ use crate::verdict::RunnerSeen;
 use placement_contract::{Code, Refusal};
 use placement_homes::{AttemptDir, HomeKey, RootError, RunnerAlive};
 use placement_identity::{Place, Presence, UnknownWhy};
-use placement_store::{ExitRecord, Row};
+use placement_store::{EXIT_RECORD_BYTES_MAX, ExitRecord, Row};
 
 pub(crate) use placement_homes::{CONTROL_SOCKET, DATA_SOCKET};
-
-/// Largest exit record that is read, in bytes: more than a runner writes.
-const EXIT_RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Service {
     /// Opens an attempt's directory; nothing where none was made yet.

@@ -5,6 +5,7 @@ mod features;
 mod generated;
 mod inheritance;
 mod migrations;
+mod published;
 mod shown;
 mod unsafety;
 mod words;
@@ -22,6 +23,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut findings = Vec::new();
     for package in &workspace.packages {
         findings.extend(inheritance::check(&package.name, &read(&package.manifest_path)?));
+        findings.extend(published::check(package)?);
     }
     findings.extend(code_map::check(readme.as_deref(), &code_map::members(workspace)));
     findings.extend(code_map::check_test_command(readme.as_deref()));

@@ -85,7 +85,7 @@ fn row(shown: &str, found: &Found) -> Vec<String> {
     let mut tests = None;
     let mut count = 0;
     for name in shown.split(['`', ' ', ';']).filter(|name| !name.is_empty()) {
-        if name.ends_with(".rs") {
+        if Utf8Path::new(name).extension() == Some("rs") {
             tests = found.tests.get(name);
             if tests.is_none() {
                 findings.push(format!("there is no {name}"));
