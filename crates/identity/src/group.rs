@@ -63,6 +63,19 @@ pub fn observe_group(pgid: Pid, boot_id: &str, observer: &Observer) -> GroupPres
 fn observe_here(pgid: Pid) -> GroupPresence {
     let view = proc_view();
     let list = list_processes();
+    // Last, because it is the kernel's own count: a member that was born behind the scan answers.
+    let probe = rustix::process::test_kill_process_group(pgid.to_rustix());
+    judge(pgid, view, &list, probe)
+}
+
+/// Decides from what was seen: a member that runs is there whatever else is in doubt, and each doubt
+/// vetoes absence.
+fn judge(
+    pgid: Pid,
+    view: ProcView,
+    list: &ProcessList,
+    probe: rustix::io::Result<()>,
+) -> GroupPresence {
     let members = || list.seen().iter().filter(|stat| stat.pgid == Some(pgid));
     let running = members().filter(|stat| stat.state == ProcessState::Live).count();
     if running > 0 {
@@ -77,8 +90,7 @@ fn observe_here(pgid: Pid) -> GroupPresence {
     if members().next().is_some() {
         return GroupPresence::ZombiesOnly;
     }
-    // Last, because it is the kernel's own count: a member that was born behind the scan answers.
-    match rustix::process::test_kill_process_group(pgid.to_rustix()) {
+    match probe {
         Err(rustix::io::Errno::SRCH) => GroupPresence::Absent(GroupAbsence {
             pgid,
             because: "no process belongs to the group and the kernel does not know it",
@@ -89,11 +101,85 @@ fn observe_here(pgid: Pid) -> GroupPresence {
 
 #[cfg(test)]
 mod tests {
-    use super::{GroupPresence, observe_group};
+    use super::{GroupPresence, judge, observe_group};
     use crate::machine::boot_id;
     use crate::observer::Observer;
     use crate::pid::Pid;
     use crate::presence::UnknownWhy;
+    use crate::procfs_view::{ProcView, ProcessList};
+    use crate::stat::{ProcessState, Stat};
+    use rustix::io::Errno;
+
+    const GROUP: u32 = 700;
+
+    /// A member of a group.
+    fn member(pgid: u32, state: ProcessState) -> Stat {
+        Stat {
+            pid: Pid::try_from(pgid + 1).unwrap(),
+            state,
+            parent: None,
+            pgid: Some(Pid::try_from(pgid).unwrap()),
+            start_ticks: 1,
+            kernel_thread: false,
+            environment_address: None,
+        }
+    }
+
+    /// Judges in a few letters.
+    fn judged(view: ProcView, list: &ProcessList, probe: Result<(), Errno>) -> String {
+        match judge(Pid::try_from(GROUP).unwrap(), view, list, probe) {
+            GroupPresence::Members(count) => format!("{count} members"),
+            GroupPresence::ZombiesOnly => "zombies only".to_owned(),
+            GroupPresence::Absent(proof) => format!("{} is absent", proof.pgid()),
+            GroupPresence::Unknown(why) => format!("{why:?}"),
+        }
+    }
+
+    #[test]
+    fn only_a_full_view_a_complete_list_and_a_probe_that_finds_nobody_prove_absence() {
+        use ProcView::{Full, Restricted};
+        use ProcessList::{Complete, Partial};
+        let others = || vec![member(GROUP + 7, ProcessState::Live)];
+        let nobody = Err(Errno::SRCH);
+        assert_eq!(judged(Full, &Complete(others()), nobody), "700 is absent");
+        for (view, list, probe, vetoed) in [
+            (Restricted, Complete(others()), nobody, "ProcRestricted"),
+            (Full, Partial(others()), nobody, "ProcUnreadable"),
+            (Full, Partial(Vec::new()), nobody, "ProcUnreadable"),
+            (Full, Complete(others()), Ok(()), "GroupProbe"),
+            (Full, Complete(others()), Err(Errno::PERM), "GroupProbe"),
+            (Full, Complete(others()), Err(Errno::INVAL), "GroupProbe"),
+        ] {
+            assert_eq!(judged(view, &list, probe), vetoed, "{view:?} {list:?} {probe:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_runs_is_there_whatever_else_is_in_doubt() {
+        let seen = || {
+            let (live, ended) = (ProcessState::Live, ProcessState::Ended);
+            vec![member(GROUP, live), member(GROUP, ended), member(GROUP, live)]
+        };
+        for view in [ProcView::Full, ProcView::Restricted] {
+            for list in [ProcessList::Complete(seen()), ProcessList::Partial(seen())] {
+                for probe in [Ok(()), Err(Errno::SRCH), Err(Errno::PERM)] {
+                    assert_eq!(judged(view, &list, probe), "2 members");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn zombies_are_all_of_a_group_only_where_everything_was_seen() {
+        use ProcView::{Full, Restricted};
+        use ProcessList::{Complete, Partial};
+        let seen = || vec![member(GROUP, ProcessState::Ended)];
+        for probe in [Ok(()), Err(Errno::SRCH)] {
+            assert_eq!(judged(Full, &Complete(seen()), probe), "zombies only");
+            assert_eq!(judged(Restricted, &Complete(seen()), probe), "ProcRestricted");
+            assert_eq!(judged(Full, &Partial(seen()), probe), "ProcUnreadable");
+        }
+    }
 
     #[test]
     fn a_group_led_from_outside_the_namespace_is_never_answered_for() {

@@ -8,7 +8,7 @@ use procfs::process::MountInfo;
 
 use crate::limits::{MOUNTINFO_BYTES_MAX, STATUS_BYTES_MAX};
 use crate::pid::Pid;
-use crate::stat::{Stat, StatError, read_stat};
+use crate::stat::{PROC, Stat, StatError, read_stat_below};
 
 /// Says how much `/proc` shows to the calling process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,12 @@ pub fn proc_view() -> ProcView {
 ///
 /// One pass is no snapshot: a relay of forking processes can escape it.
 pub fn list_processes() -> ProcessList {
+    list_below(Path::new(PROC))
+}
+
+fn list_below(table: &Path) -> ProcessList {
     let mut stats = Vec::new();
-    let Ok(entries) = std::fs::read_dir("/proc") else {
+    let Ok(entries) = std::fs::read_dir(table) else {
         return ProcessList::Partial(stats);
     };
     let mut complete = true;
@@ -61,7 +65,7 @@ pub fn list_processes() -> ProcessList {
             break;
         };
         let Some(pid) = entry.file_name().to_str().and_then(number) else { continue };
-        match read_stat(pid) {
+        match read_stat_below(table, pid) {
             Ok(stat) => stats.push(stat),
             Err(StatError::Missing) => {}
             Err(StatError::Unreadable(_) | StatError::Malformed) => complete = false,
@@ -116,8 +120,92 @@ fn read_lossy(path: &str, bytes_max: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MountInfo, ProcessList, is_full, list_processes};
+    use super::{MountInfo, ProcessList, is_full, list_below, list_processes};
     use crate::pid::Pid;
+    use placement_testkit::TempRoot;
+
+    /// Another process than the calling one.
+    const OTHER: u32 = 1 << 30;
+
+    /// The line of a process.
+    fn line(pid: u32) -> String {
+        format!("{pid} (sh) S 41 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 8812 1 2 3 4")
+    }
+
+    fn own() -> u32 {
+        Pid::this_process().get()
+    }
+
+    /// A process table with these entries, and with what is no process.
+    fn table(entries: &[(u32, &str)]) -> TempRoot {
+        let table = TempRoot::new();
+        std::fs::create_dir(table.join("sys")).unwrap();
+        std::fs::write(table.join("uptime"), "1").unwrap();
+        for (pid, line) in entries {
+            std::fs::create_dir(table.join(pid.to_string())).unwrap();
+            std::fs::write(table.join(format!("{pid}/stat")), line).unwrap();
+        }
+        table
+    }
+
+    #[track_caller]
+    fn assert_partial(table: &TempRoot, wanted: &[u32]) {
+        let list = list_below(table.as_ref());
+        let mut seen: Vec<u32> = list.seen().iter().map(|stat| stat.pid.get()).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, wanted);
+        assert!(matches!(list, ProcessList::Partial(_)), "{list:?}");
+    }
+
+    #[test]
+    fn a_table_that_was_read_whole_is_complete() {
+        let table = table(&[(own(), &line(own())), (OTHER, &line(OTHER))]);
+        let ProcessList::Complete(stats) = list_below(table.as_ref()) else { panic!("not whole") };
+        assert_eq!(stats.len(), 2);
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_read_is_not_complete() {
+        let nowhere = TempRoot::new();
+        let list = list_below(nowhere.join("proc").as_ref());
+        assert_eq!(list, ProcessList::Partial(Vec::new()));
+    }
+
+    #[test]
+    fn an_empty_table_is_not_complete() {
+        assert_partial(&TempRoot::new(), &[]);
+        assert_partial(&table(&[]), &[]);
+    }
+
+    #[test]
+    fn a_table_without_the_caller_is_not_complete() {
+        assert_partial(&table(&[(OTHER, &line(OTHER))]), &[OTHER]);
+    }
+
+    #[test]
+    fn a_table_with_a_malformed_line_is_not_complete() {
+        let cut = line(OTHER).replace(" 8812 1 2 3 4", "");
+        for malformed in ["", "no process", cut.as_str(), line(OTHER + 1).as_str()] {
+            let table = table(&[(own(), &line(own())), (OTHER, malformed)]);
+            assert_partial(&table, &[own()]);
+        }
+    }
+
+    #[test]
+    fn a_table_with_a_line_that_cannot_be_read_is_not_complete() {
+        let table = table(&[(own(), &line(own()))]);
+        // A directory opens and does not read.
+        std::fs::create_dir_all(table.join(format!("{OTHER}/stat"))).unwrap();
+        assert_partial(&table, &[own()]);
+    }
+
+    #[test]
+    fn a_process_that_ended_during_the_scan_is_left_out() {
+        let table = table(&[(own(), &line(own()))]);
+        std::fs::create_dir(table.join(OTHER.to_string())).unwrap();
+        let ProcessList::Complete(stats) = list_below(table.as_ref()) else { panic!("not whole") };
+        assert_eq!(stats.len(), 1);
+    }
 
     fn full(options: &str, root: &str, kind: &str) -> bool {
         let line = format!("24 31 0:22 {root} /proc rw,nosuid shared:5 - {kind} proc {options}");

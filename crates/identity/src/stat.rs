@@ -3,10 +3,14 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::num::NonZeroU64;
+use std::path::Path;
 
 use crate::errno::Errno;
 use crate::limits::STAT_BYTES_MAX;
 use crate::pid::Pid;
+
+/// Where the process table is mounted.
+pub(crate) const PROC: &str = "/proc";
 
 /// `PF_KTHREAD` of the flags field: the kernel's own thread, which has no environment.
 const KERNEL_THREAD: u32 = 0x0020_0000;
@@ -61,8 +65,13 @@ pub enum StatError {
 /// [`StatError::Missing`] for `ENOENT` and `ESRCH`; the latter is the answer when the process is
 /// reaped between open and read.
 pub fn read_stat(pid: Pid) -> Result<Stat, StatError> {
+    read_stat_below(Path::new(PROC), pid)
+}
+
+/// As [`read_stat`], of a process table at another place.
+pub(crate) fn read_stat_below(table: &Path, pid: Pid) -> Result<Stat, StatError> {
     let mut line = Vec::new();
-    File::open(format!("/proc/{pid}/stat"))
+    File::open(table.join(format!("{pid}/stat")))
         .and_then(|file| file.take(STAT_BYTES_MAX).read_to_end(&mut line))
         .map_err(|error| match rustix::io::Errno::from_io_error(&error) {
             Some(rustix::io::Errno::NOENT | rustix::io::Errno::SRCH) => StatError::Missing,
