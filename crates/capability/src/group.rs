@@ -1,6 +1,6 @@
 //! Measuring what can be said about a process group alone.
 
-use placement_identity::{GroupPresence, observe_group};
+use placement_identity::{GroupPresence, Pid, observe_group};
 use placement_process::{
     Birthplace, Containment, GroupSignalError, Signal, Tree, TreeState, spawn_probe,
 };
@@ -37,6 +37,8 @@ fn signal_and_prove(tree: &mut Tree) -> Result<(), Failure> {
     const SIGNAL: &str = "signalling a process group";
     let identity =
         tree.leader().identity().map_err(|_| Failure::at("reading the probe's identity"))?;
+    // Before the signal: in a group of somebody else it would reach others.
+    leads(tree.leader().pid(), identity.pgid)?;
     match tree.leader().signal_group(Signal::Kill) {
         Ok(()) | Err(GroupSignalError::Gone) => {}
         Err(GroupSignalError::Refused(errno)) => {
@@ -52,4 +54,40 @@ fn signal_and_prove(tree: &mut Tree) -> Result<(), Failure> {
             GroupPresence::Unknown(_) => Err(Failure::at("proving a group absent")),
         }
     })
+}
+
+/// The group that was read back must be the probe's own, as it asked for.
+fn leads(leader: Pid, pgid: Pid) -> Result<(), Failure> {
+    if pgid == leader { Ok(()) } else { Err(Failure::at("leading a group of its own")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{leads, measure};
+    use crate::failure::Failure;
+    use placement_identity::{Pid, ProcView, proc_view};
+    use placement_process::become_subreaper;
+    use placement_testkit::in_own_process;
+
+    #[test]
+    fn a_group_is_measured_where_the_process_table_shows_everything_and_nothing_is_left() {
+        let test = "group::tests::a_group_is_measured_where_the_process_table_shows_everything_and_nothing_is_left";
+        in_own_process(test, || {
+            become_subreaper().unwrap();
+            let measured = match proc_view() {
+                ProcView::Full => Ok(()),
+                ProcView::Restricted => Err(Failure::at("proving a group absent")),
+            };
+            assert_eq!(measure(), measured);
+            let children = std::fs::read_to_string("/proc/thread-self/children").unwrap();
+            assert_eq!(children, "");
+        });
+    }
+
+    #[test]
+    fn a_probe_in_the_group_of_another_process_leads_none() {
+        let [leader, other] = [700, 701].map(|number| Pid::try_from(number).unwrap());
+        assert_eq!(leads(leader, leader), Ok(()));
+        assert_eq!(leads(leader, other), Err(Failure::at("leading a group of its own")));
+    }
 }

@@ -3,27 +3,7 @@
 use placement_capability::measure;
 use placement_contract::{CapabilityReport, CleanupScope, ExitObservation, Mechanism};
 use placement_process::{CgroupSite, SiteError};
-
-const OWN_PROCESS: &str = "PLACEMENT_TEST_OWN_PROCESS";
-
-/// Runs a test's body in a process of its own: a measurement makes its process a subreaper.
-#[expect(clippy::disallowed_methods, reason = "the test starts itself again")]
-#[expect(clippy::print_stdout, reason = "the other process's output belongs to the test")]
-fn in_own_process(test: &str, body: impl FnOnce()) {
-    if std::env::var_os(OWN_PROCESS).is_some_and(|name| name == test) {
-        body();
-        return;
-    }
-    let output = std::process::Command::new("/proc/self/exe")
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(OWN_PROCESS, test)
-        .output()
-        .expect("the test starts itself");
-    let text = String::from_utf8_lossy(&output.stdout);
-    println!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{test} failed in its own process: {}", output.status);
-    assert!(text.contains("1 passed"), "{test} did not run in its own process");
-}
+use placement_testkit::in_own_process;
 
 fn of(report: &CapabilityReport, mechanism: Mechanism) -> placement_contract::MechanismReport {
     report.of(mechanism).expect("every mechanism is reported").clone()

@@ -1,8 +1,8 @@
 //! Test support without anything of ours: temporary roots, a seeded generator and a fake clock.
 //!
 //! **Owns** what every test needs and nothing of placement knows: [`TempRoot`], [`Random`],
-//! [`FakeTime`], [`wait_until`], programs run as an ordinary user ([`demoted`]), a count of syncs ([`rounds`]) and examples
-//! ([`example`]). **Never**
+//! [`FakeTime`], [`wait_until`], programs run as an ordinary user ([`demoted`]), a test in a process
+//! of its own ([`in_own_process`]), a count of syncs ([`rounds`]) and examples ([`example`]). **Never**
 //! imports a crate of ours, so that any of them can use it. **Limits**: Linux; failures panic,
 //! since the caller is a test.
 //!
@@ -23,6 +23,7 @@
 //! ```
 
 mod example;
+mod own_process;
 mod random;
 mod root;
 mod syncs;
@@ -31,6 +32,7 @@ mod user;
 mod wait;
 
 pub use example::example;
+pub use own_process::in_own_process;
 pub use random::Random;
 pub use root::TempRoot;
 pub use syncs::{MARK, Round, rounds};

@@ -13,12 +13,11 @@ use placement_process::{
     Birthplace, CgroupLeaf, CgroupSite, Gated, Leader, LeafError, OnParentDeath, Pipe, Program,
     Signal, Spawn, SpawnError, Tree, TreeGone, TreeState, dev_null, spawn,
 };
+pub(crate) use placement_testkit::in_own_process;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 /// How long anything may take before a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-
-const OWN_PROCESS: &str = "PLACEMENT_TEST_OWN_PROCESS";
 
 /// Held while a process is made and while a program file is written: a process that is born with the
 /// file open for writing would make its exec fail with `ETXTBSY`.
@@ -26,24 +25,6 @@ pub(crate) static FORKING: Mutex<()> = Mutex::new(());
 
 pub(crate) fn forking() -> MutexGuard<'static, ()> {
     FORKING.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs a test's body in a process of its own, because it changes what belongs to a whole process.
-#[expect(clippy::disallowed_methods, reason = "the test starts itself again")]
-pub(crate) fn in_own_process(test: &str, body: impl FnOnce()) {
-    if std::env::var_os(OWN_PROCESS).is_some_and(|name| name == test) {
-        body();
-        return;
-    }
-    let output = std::process::Command::new("/proc/self/exe")
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(OWN_PROCESS, test)
-        .output()
-        .expect("the test starts itself");
-    let text = String::from_utf8_lossy(&output.stdout);
-    println!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{test} failed in its own process: {}", output.status);
-    assert!(text.contains("1 passed"), "{test} did not run in its own process");
 }
 
 /// What a test child is made of; the output pipe is returned with it.
