@@ -315,21 +315,33 @@ fn a_corrupt_request_keeps_the_home() {
     assert_eq!(program.homes_left().len(), 1);
 }
 
-#[test]
-fn an_intent_whose_request_is_corrupt_is_not_started_and_can_be_once_it_is_whole() {
+/// Damages the row of an intent, which is then not started, and can be once it is whole again.
+#[track_caller]
+fn assert_not_started_while_damaged(whole: &str, damaged: &str, column: &str) {
     let world = World::new(env!("CARGO_BIN_EXE_placement"));
     let stage = world.stage();
     let id = stage.prepare(&stage.request("a", "exit 3"));
     drop(stage);
-    assert!(replace_in_store(&world.root(), "\"exit 3\"", "\"exit 3\\") > 0);
+    assert!(replace_in_store(&world.root(), whole, damaged) > 0);
     let stage = world.stage();
-    let refused = stage.start(&id).unwrap_err();
+    let refused = stage.start(&id).expect_err("what is damaged is not started");
     assert_eq!(refused.code.label(), "STORAGE", "{refused}");
+    assert!(refused.message.contains(column), "{refused}");
     assert_eq!(stage.recorded(&id).evidence_count, 1);
     assert!(world.homes_left().is_empty());
     drop(stage);
-    assert!(replace_in_store(&world.root(), "\"exit 3\\", "\"exit 3\"") > 0);
+    assert!(replace_in_store(&world.root(), damaged, whole) > 0);
     let stage = world.stage();
-    stage.start(&id).unwrap();
+    stage.start(&id).expect("it is whole again");
     assert_eq!(world.program().run(["wait", "a"]).code, 3);
+}
+
+#[test]
+fn an_intent_whose_request_is_corrupt_is_not_started_and_can_be_once_it_is_whole() {
+    assert_not_started_while_damaged("\"exit 3\"", "\"exit 3\\", "request_json");
+}
+
+#[test]
+fn an_intent_whose_grants_are_corrupt_is_not_started_and_can_be_once_they_are_whole() {
+    assert_not_started_while_damaged("\"directory\":", "\"directorx\":", "grants_json");
 }

@@ -95,11 +95,7 @@ impl Claimed {
             NotStarted::new(EvidenceKind::EnvironmentFailed, Code::Storage, what.to_owned())
         };
         let request = row.request().map_err(|_| storage("the stored request is malformed"))?;
-        let grants = match &row.grants_json {
-            None => Vec::new(),
-            Some(json) => serde_json::from_str(json)
-                .map_err(|_| storage("the stored grants are malformed"))?,
-        };
+        let grants = row.grants().map_err(|_| storage("the stored grants are malformed"))?;
         let (attempt_dir, digests) = make_attempt_dir(order)?;
         let failed = |phrase: &str| {
             NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())

@@ -18,7 +18,7 @@ use placement_protocol::{
     Environment, Hello, LaunchOrder, LinkKind, Order, OrderReply, RUNNER_ARGUMENT, StoreLocation,
     Token,
 };
-use placement_resources::admit;
+use placement_resources::{ResolvedGrant, admit};
 use placement_store::{Attachment, ChildIdentity, Draft, Durability, Fields, Row};
 use placement_transport::{Link, LinkError, Stream, open, pair};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -69,6 +69,8 @@ impl Service {
             return Ok(Started { attempt: row.attempt(), streams: None });
         }
         let request = row.request()?;
+        // The runner takes them as they are recorded; once it has claimed, the attempt is spent.
+        row.grants::<ResolvedGrant>()?;
         self.authorize_again(&row, &request)?;
         let token = self.make_token(&row)?;
         let former = row.attachment.clone();

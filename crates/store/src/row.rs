@@ -11,6 +11,7 @@ use placement_contract::{
 };
 use placement_identity::{Observer, Pid, ProcessIdentity};
 use placement_transitions::{Folded, RecordedIdentity};
+use serde::de::DeserializeOwned;
 
 /// Everything that is recorded of an attempt, but its evidence and its token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,8 @@ pub struct Row {
     pub request_digest: Digest,
     /// The request as it was resolved; [`Row::request`] decodes it.
     pub request_json: String,
-    /// The grants as they were resolved, in the words of whoever resolved them.
+    /// The grants as they were resolved, in the words of whoever resolved them; [`Row::grants`]
+    /// decodes them.
     pub grants_json: Option<String>,
     /// The program as the launch named it.
     pub program: String,
@@ -153,6 +155,17 @@ impl Row {
             && request.owner_id == self.owner_id
             && request.action_id == self.action_id;
         if same { Ok(request) } else { Err(corrupt) }
+    }
+
+    /// Decodes the stored grants again; none where the row has none.
+    ///
+    /// Their type is of whoever resolved them.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where they do not decode.
+    pub fn grants<G: DeserializeOwned>(&self) -> Result<Vec<G>, StoreError> {
+        let Some(json) = &self.grants_json else { return Ok(Vec::new()) };
+        serde_json::from_str(json).map_err(|_| StoreError::Corrupt { column: "grants_json" })
     }
 
     /// Says how much is recorded of the leader, as a proof of scope asks.
