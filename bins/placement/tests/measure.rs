@@ -112,6 +112,20 @@ fn the_program_of_the_plan_runs() {
 }
 
 #[test]
+fn the_evidence_of_a_start_says_by_which_way_the_program_is_executed() {
+    let world = world();
+    let script = script(&world, "#!/bin/sh\nexit 0\n");
+    for (program, way) in [
+        ("/bin/sh", "executed through the descriptor it was measured on"),
+        (script.as_str(), "executed by its path, seen again as measured"),
+    ] {
+        let attempt = world.launch(Launch::program(program).args(["-c", "exit 0"]));
+        let end = attempt.finish().unwrap();
+        assert_eq!(end.first(EvidenceKind::ChildStarted).unwrap().detail, way);
+    }
+}
+
+#[test]
 fn two_hundred_megabytes_are_hashed_once() {
     let world = world();
     let tool = world.work().join("large");

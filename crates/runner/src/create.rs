@@ -31,6 +31,7 @@ pub(crate) struct Created {
     gated: Gated,
     leaf: Option<CgroupLeaf>,
     stdin: Option<OwnedFd>,
+    kind: ExecutableKind,
 }
 
 impl Runner {
@@ -145,12 +146,13 @@ impl Runner {
             stderr: Some(plumbing.stderr.ours),
             discarding: false,
         };
-        Ok(Created { gated, leaf, stdin: plumbing.stdin_ours })
+        let kind = ready.program.measurement().kind;
+        Ok(Created { gated, leaf, stdin: plumbing.stdin_ours, kind })
     }
 
     /// Commits who the process is, and opens its gate: a program never runs unrecorded.
     pub(crate) fn open_gate(&mut self, created: Created) -> Result<(), NotStarted> {
-        let Created { gated, leaf, stdin } = created;
+        let Created { gated, leaf, stdin, kind } = created;
         let Ok((identity, init)) = identities(&gated) else {
             drop(gated);
             self.keep_leaf(leaf);
@@ -195,12 +197,8 @@ impl Runner {
                 Containment::Group
             }
         };
-        let way = match opened.way {
-            ExecWay::AsGiven => "executed as measured".to_owned(),
-            ExecWay::FellBack(errno) => format!("executed by its path after {errno}"),
-        };
         self.tree = Some(Tree::new(containment, opened.leader));
-        self.publish(way, stdin, by);
+        self.publish(way(kind, opened.way), stdin, by);
         Ok(())
     }
 
@@ -348,6 +346,22 @@ fn program<'a>(measured: &'a Measured, path: &'a CStr) -> Program<'a> {
             Program::Descriptor { file: measured.descriptor(), fallback: Some(path) }
         }
         ExecutableKind::Script | ExecutableKind::Other => Program::Path(path),
+    }
+}
+
+/// Words the way that [`program`] gave, or the one that was fallen back to.
+fn way(kind: ExecutableKind, way: ExecWay) -> String {
+    match (kind, way) {
+        (ExecutableKind::Elf, ExecWay::AsGiven) => {
+            "executed through the descriptor it was measured on".to_owned()
+        }
+        (ExecutableKind::Script | ExecutableKind::Other, ExecWay::AsGiven) => {
+            "executed by its path, seen again as measured".to_owned()
+        }
+        (
+            ExecutableKind::Elf | ExecutableKind::Script | ExecutableKind::Other,
+            ExecWay::FellBack(errno),
+        ) => format!("executed by its path after {errno}"),
     }
 }
 
