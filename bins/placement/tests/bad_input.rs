@@ -383,6 +383,7 @@ fn an_unknown_attempt_and_a_foreign_one_are_told_alike() {
         &["wait"],
         &["stop"],
         &["stop", "--force"],
+        &["close-stdin"],
         &["cleanup"],
         &["reconcile"],
         &["verify"],

@@ -2,6 +2,7 @@
 
 use placement_world::{Program, Running, Said};
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 /// A program whose user has this configuration file.
 fn configured(text: &str) -> Program {
@@ -61,6 +62,35 @@ fn an_option_counts_before_the_file() {
     let mut plain = program.bare_command(["run", "--", "true"]);
     assert_eq!(Running::start(&mut plain).said().code, 0);
     assert!(of_file.join("placement.db").exists());
+}
+
+#[test]
+fn without_a_choice_the_root_lies_in_the_state_directory_of_the_user() {
+    // A name that is not absolute is no choice, as the rules of these directories say.
+    for (state_home, below) in [
+        (None, "home/.local/state/placement"),
+        (Some(""), "home/.local/state/placement"),
+        (Some("relative"), "home/.local/state/placement"),
+        (Some("/state-home"), "state-home/placement"),
+    ] {
+        let program = Program::new(env!("CARGO_BIN_EXE_placement"));
+        let user = program.user_home().parent().expect("it lies in a directory").to_owned();
+        let mut command = program.bare_command(["run", "--", "true"]);
+        if let Some(name) = state_home {
+            let absolute = name.strip_prefix('/').map(|name| user.join(name).into_string());
+            command.env("XDG_STATE_HOME", absolute.unwrap_or_else(|| name.to_owned()));
+        }
+        let said = Running::start(&mut command).said();
+        assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{state_home:?}: {said:?}");
+        let root = user.join(below);
+        assert!(root.join("placement.db").exists(), "{state_home:?}");
+        let mode = fs::metadata(&root).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700, "{state_home:?}");
+        for other in ["home/.local/state/placement", "state-home", "work/relative"] {
+            let used = below.starts_with(other);
+            assert_eq!(user.join(other).exists(), used, "{other} for {state_home:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! A store that a stopped process holds: what goes on meanwhile, and what is recorded afterwards.
 
-use placement::{AttemptHandle, Code, ExecutionState, Exit};
+use nix::sys::signal::{Signal::SIGSTOP, kill};
+use nix::unistd::Pid;
+use placement::{AttemptHandle, AttemptId, Code, ExecutionState, Exit};
 use placement_testkit::wait_until;
-use placement_world::{PATIENCE, StoppedWriter, World, shell};
+use placement_world::identity::Signal;
+use placement_world::{Known, PATIENCE, Stage, StoppedWriter, World, shell};
 use std::time::{Duration, Instant};
 
 /// Within this a runner answers.
@@ -139,4 +142,67 @@ fn what_could_not_be_recorded_before_the_runner_ended_is_taken_in_afterwards() {
         row.kind.label() == "record.taken" && row.detail.contains("rows that did not fit: 0")
     }));
     world.assert_clean(&end);
+}
+
+/// Stops the child of a runner as soon as it is there; nothing where that was too late.
+fn stop_behind_the_gate(world: &World, stage: &Stage, id: &AttemptId) -> Option<Known> {
+    wait_until(PATIENCE, "the claim", || stage.recorded(id).runner.is_some());
+    let runner = world.runner_pid(id);
+    let children = format!("/proc/{runner}/task/{runner}/children");
+    let until = Instant::now() + PATIENCE;
+    let child = loop {
+        assert!(Instant::now() < until, "no child comes:\n{}", world.told(id));
+        // Not waited for: its time behind the gate is short.
+        let text = std::fs::read_to_string(&children).unwrap_or_default();
+        if let Some(child) = text.split_whitespace().next() {
+            break child.parse::<i32>().expect("a list of numbers");
+        }
+    };
+    kill(Pid::from_raw(child), SIGSTOP).expect("its runner has not reaped it");
+    let name = |pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).expect("it lives");
+    wait_until(PATIENCE, "the stop of the child", || {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).expect("it lives");
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    });
+    let stopped = Known::of(child.unsigned_abs());
+    if name(child.unsigned_abs()) == name(runner) {
+        return Some(stopped);
+    }
+    stopped.signal(Signal::Cont);
+    None
+}
+
+#[test]
+fn a_start_is_acknowledged_only_when_it_is_committed_that_the_program_runs() {
+    let world = world();
+    let stage = world.stage();
+    // A child may be the program before it could be stopped; then the next one is tried.
+    let is_tested = |round: u32| {
+        let up = format!("up-{round}");
+        let script = format!("touch {up}; exec sleep 600");
+        let mut request = stage.request(&format!("round-{round}"), &script);
+        request.timeouts.start_ms = 60_000;
+        let id = stage.prepare(&request);
+        std::thread::scope(|scope| {
+            let start = scope.spawn(|| stage.start(&id));
+            let Some(child) = stop_behind_the_gate(&world, &stage, &id) else { return false };
+            wait_until(PATIENCE, "the identity", || world.kinds(&id).contains(&"child.identified"));
+            let writer = StoppedWriter::below(&world.root());
+            child.signal(Signal::Cont);
+            world.wait_for_file(&up);
+            // Before it answers again, the runner has seen that the program runs.
+            for _ in 0..2 {
+                assert_eq!(world.runner(&id).execution, ExecutionState::Starting);
+            }
+            let begun = Instant::now();
+            wait_until(PATIENCE, "half a second", || begun.elapsed() > Duration::from_millis(500));
+            assert!(!start.is_finished(), "it was acknowledged:\n{}", world.told(&id));
+            assert_eq!(world.kinds(&id).last(), Some(&"child.identified"), "{}", world.told(&id));
+            drop(writer);
+            let started = start.join().unwrap().unwrap();
+            assert_eq!(started.attempt.execution_state, ExecutionState::Running);
+            true
+        })
+    };
+    assert!((0..50).any(is_tested), "no child could be stopped before it was the program");
 }

@@ -154,6 +154,38 @@ fn bytes_in_memory_that_nobody_fetches_are_a_recorded_loss() {
 }
 
 #[test]
+fn an_acknowledgment_of_a_part_does_not_start_the_retention_anew() {
+    let world = world();
+    // Many small chunks: whoever pauses after each of them takes four times the retention for all.
+    let launch = in_memory("for i in $(seq 40); do echo $i; sleep 0.02; done");
+    let timeouts = Timeouts { retain_ms: 1000, ..Timeouts::default() };
+    let attempt = world.launch(launch.timeouts(timeouts));
+    let mut output = attempt.output();
+    // The second one acknowledges the first, so that not everything is unacknowledged.
+    for _ in 0..2 {
+        output.next().unwrap().unwrap();
+    }
+    world.wait_for_runner(attempt.id(), "the end of both streams", |runner| runner.eof_seen == 2);
+    let mut taken = 2;
+    // No more than four are on their way, so the runner hears these one after the other.
+    while let Some(Ok(_)) = output.next() {
+        taken += 1;
+        let begun = Instant::now();
+        wait_until(PATIENCE, "a tenth of a second", || {
+            begun.elapsed() > Duration::from_millis(100)
+        });
+    }
+    drop(output);
+    let end = attempt.wait().unwrap();
+    let told = world.told(attempt.id());
+    let lost = end.evidence().iter().find(|row| row.kind.label() == "output.lost");
+    let lost = lost.unwrap_or_else(|| panic!("{taken} pieces were taken and none is lost\n{told}"));
+    assert!(lost.detail.starts_with("after 1000 ms: "), "{}", lost.detail);
+    assert!(!lost.detail.contains("consumed through 0"), "{}", lost.detail);
+    world.assert_clean(&attempt.finish().unwrap());
+}
+
+#[test]
 fn a_full_memory_spool_that_nobody_empties_is_a_recorded_loss_with_open_pipes() {
     let world = world();
     let launch = in_memory("exec head -c 320000 /dev/zero");

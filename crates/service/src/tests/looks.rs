@@ -32,7 +32,7 @@ fn an_unknown_and_a_foreign_attempt_look_the_same_to_every_operation() {
     let id = world.prepare(&request("a", "k"));
     let other = world.another("local:other");
     let unknown = attempt("b");
-    let operations: [Operation; 9] = [
+    let operations: [Operation; 10] = [
         |service, id| text(service.start(id, &recipient("r"))),
         |service, id| text(service.status(id)),
         |service, id| {
@@ -44,6 +44,7 @@ fn an_unknown_and_a_foreign_attempt_look_the_same_to_every_operation() {
         |service, id| text(service.verify(id, None)),
         |service, id| text(service.attach(id, &recipient("r"), crate::HostPlace::Keep)),
         |service, id| text(service.observe(id)),
+        |service, id| text(service.close_stdin(id)),
     ];
     for (number, operation) in operations.iter().enumerate() {
         let foreign = operation(&other, &id);

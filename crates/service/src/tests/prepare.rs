@@ -11,6 +11,22 @@ fn nothing_is_recorded(world: &World) {
     assert!(world.service.list(Listed::All).unwrap().attempts.is_empty());
 }
 
+/// The names of everything below the root.
+fn on_disk(world: &World) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut open = vec![world.root.path().to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in directory.read_dir_utf8().unwrap().map(Result::unwrap) {
+            names.push(entry.path().to_string());
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path().to_owned());
+            }
+        }
+    }
+    names.sort_unstable();
+    names
+}
+
 pub(super) fn grant(root_ref: RootRef, access: Access) -> ResourceGrant {
     ResourceGrant {
         name: ResourceName::parse("project").unwrap(),
@@ -148,9 +164,11 @@ fn another_profile_is_denied_and_a_stale_digest_a_conflict() {
 fn a_tree_that_cannot_be_contained_leaves_nothing_behind() {
     let world = World::new();
     *world.service.inner.capability.lock().unwrap() = Some(report(&[]));
+    let before = on_disk(&world);
     let tree = LaunchRequest { required_cleanup: CleanupScope::ContainedTree, ..request("a", "k") };
     assert_eq!(refusal(world.service.prepare(&tree)).code, Code::UnsupportedCapability);
     nothing_is_recorded(&world);
+    assert_eq!(on_disk(&world), before, "no directory, home or file of an attempt");
 }
 
 #[test]

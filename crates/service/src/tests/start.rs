@@ -1,10 +1,11 @@
 use crate::testing::*;
 use placement_contract::{
     Access, Code, EvidenceKind, ExecutionState, Generation, GrantRef, LaunchRequest, Purpose,
-    ResourceGrant, ResourceName, Subpath,
+    ResourceGrant, ResourceName, Subpath, Timeouts,
 };
 use placement_policy::Snapshot;
 use placement_protocol::StopMode;
+use placement_testkit::{TempRoot, wait_until};
 
 #[test]
 fn a_runner_program_that_is_missing_leaves_the_intent() {
@@ -29,6 +30,34 @@ fn a_runner_that_ends_before_its_claim_leaves_the_intent_for_a_later_start() {
         assert_eq!(row.attachment.generation, Generation::new(generation));
     }
     assert_eq!(world.kinds(&id), [EvidenceKind::Attach, EvidenceKind::Attach]);
+}
+
+/// A runner that takes everything, says nothing, and ends when its host lets go of it.
+fn silent_runner(directory: &TempRoot) -> String {
+    let program = directory.join("silent");
+    // Another process writes it: one that is forked here would hold it open for writing.
+    let script = format!("printf '#!/bin/sh\\nexec cat\\n' > {program}; chmod 700 {program}");
+    process(&script).0.wait().unwrap();
+    program.into_string()
+}
+
+#[test]
+fn a_runner_that_says_nothing_is_waited_for_until_the_start_budget_is_over() {
+    let directory = TempRoot::new();
+    let world = World::with_runner(&silent_runner(&directory));
+    *world.service.inner.capability.lock().unwrap() = Some(report(&[]));
+    let timeouts = Timeouts { start_ms: 200, ..request("a", "k").timeouts };
+    let id = world.prepare(&LaunchRequest { timeouts, ..request("a", "k") });
+    let (service, started) = (world.service.clone(), id.clone());
+    // A thread that is not waited for: one that never returns fails the test.
+    let start = std::thread::spawn(move || service.start(&started, &recipient("me")));
+    wait_until(PATIENCE, "the return of the start", || start.is_finished());
+    let started = start.join().unwrap().unwrap();
+    assert_eq!(started.attempt.execution_state, ExecutionState::Intended);
+    assert!(started.streams.is_some(), "it goes on, for this recipient");
+    assert_eq!(world.kinds(&id), [EvidenceKind::Attach]);
+    let stopped = world.service.stop(&id, StopMode::Forced, crate::IfUncertain::Leave).unwrap();
+    assert_eq!(stopped.execution_state, ExecutionState::Exited);
 }
 
 #[test]
