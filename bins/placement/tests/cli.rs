@@ -117,8 +117,7 @@ fn options_of_later_versions_are_refused_by_name() {
 fn commands_of_later_versions_are_refused_by_name() {
     let program = program();
     for command in [
-        &["window", "--", "true"][..],
-        &["turn", "claude", "--model", "m", "do it"],
+        &["turn", "claude", "--model", "m", "do it"][..],
         &["profile", "list"],
         &["adopt-root"],
         &["locate"],

@@ -1,5 +1,5 @@
-//! One child: containment, exec gate, spawn, pipes, signals and exit observation; the only crate
-//! with unsafe code.
+//! One child: containment, exec gate, spawn, pipes or a terminal, signals and exit observation; the
+//! only crate with unsafe code.
 //!
 //! Everything here happens in the small runner process, on its loop thread, and nothing but
 //! [`Gated::open_gate`], the making of a PID namespace and the calls that are given a time wait. The order is: find the place
@@ -21,12 +21,12 @@
 //! `probe`), the group flag of `pidfd_send_signal`, `close_range`, and setting signal dispositions.
 //!
 //! Reading order: `site`, `leaf`, `controllers`, `spawn`, `child`, `init`, `namespace`, `gate`, `leader`, `tree`, `members`,
-//! `descendants`, `proof`, `pipes`, `own`, `start`, `probe`, `poll`, `sys`.
+//! `descendants`, `proof`, `pipes`, `terminal`, `raw`, `own`, `start`, `probe`, `poll`, `sys`.
 //!
 //! ```
 //! use std::os::fd::AsFd as _;
 //!
-//! use placement_process::{Birthplace, OnParentDeath, Pipe, Program, Spawn, dev_null, spawn};
+//! use placement_process::{Birthplace, OnParentDeath, Pipe, Program, Session, Spawn, dev_null, spawn};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (null, output) = (dev_null()?, Pipe::from_child()?);
@@ -41,6 +41,7 @@
 //!     stderr: null.as_fd(),
 //!     birthplace: Birthplace::Here,
 //!     on_parent_death: OnParentDeath::Die,
+//!     session: Session::Inherited,
 //! })?;
 //! let identity = gated.identity()?; // to be recorded before anything runs
 //! let mut leader = gated.open_gate()?.leader;
@@ -68,10 +69,12 @@ mod pipes;
 mod poll;
 mod probe;
 mod proof;
+mod raw;
 mod site;
 mod spawn;
 mod start;
 mod sys;
+mod terminal;
 mod tree;
 
 pub use child::ChildStep;
@@ -90,9 +93,11 @@ pub use pipes::{Pipe, PipeError, dev_null};
 pub use placement_identity::{Errno, Pid, Signal, SignalError};
 pub use probe::{Probe, ProbeState, spawn_probe};
 pub use proof::TreeGone;
+pub use raw::{RawTerminal, SavedTerminal, terminal_size};
 pub use site::{CgroupSite, SiteError};
-pub use spawn::{Birthplace, OnParentDeath, Program, Spawn, SpawnError, spawn};
+pub use spawn::{Birthplace, OnParentDeath, Program, Session, Spawn, SpawnError, spawn};
 pub use start::{StartError, Started, spawn_runner};
+pub use terminal::{PseudoTerminal, TerminalError, resize};
 pub use tree::{Containment, NotGone, Signalled, Tree, TreeError, TreeEvent, TreeState};
 
 fn errno(error: rustix::io::Errno) -> Errno {

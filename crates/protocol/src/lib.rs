@@ -17,7 +17,7 @@
 //! | data | [`FromRecipient`] | [`FromRunner`] |
 //!
 //! Reading order: `limits`, `kind`, `frame`, `decoder`, `version`, `token`, `hello`, `order`,
-//! `control`, `reply`, `data`, [`window`], [`writes`].
+//! `control`, `reply`, `data`, `resize`, [`window`], [`writes`].
 //!
 //! ```
 //! use placement_contract::{Generation, StreamName};
@@ -53,6 +53,7 @@ mod kind;
 pub mod limits;
 mod order;
 mod reply;
+mod resize;
 mod token;
 mod version;
 pub mod window;
@@ -70,6 +71,7 @@ pub use reply::{
     AttachRefused, AttachReply, ControlAnswer, ControlReply, Expected, ReplyError, StdinRefused,
     StdinReply, StopReply,
 };
+pub use resize::{Resize, ResizeAck, ResizeRefused};
 pub use token::Token;
 pub use version::{SPOKEN, VersionRange};
 pub use window::Window;

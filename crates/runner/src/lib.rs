@@ -9,7 +9,7 @@
 //!
 //! Reading order: `enter`, `run`, `claim`, `create`, `supervise`, `finish`, `refused`; then `runner`
 //! (one turn of the loop), `serve`, `desk`, `output`, `memory_spool`, `input`, `closing`, `stop`, `drain`,
-//! `scribe`, `clock`.
+//! `plumbing`, `window`, `scribe`, `clock`.
 //!
 //! ```no_run
 //! placement_runner::enter(); // never returns in a runner process
@@ -27,6 +27,7 @@ mod finish;
 mod input;
 mod memory_spool;
 mod output;
+mod plumbing;
 mod refused;
 mod run;
 mod runner;
@@ -34,6 +35,7 @@ mod scribe;
 mod serve;
 mod stop;
 mod supervise;
+mod window;
 
 pub use clock::SystemClock;
 pub use enter::{enter, is_runner_process, was_entered};

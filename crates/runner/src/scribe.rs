@@ -117,6 +117,8 @@ pub(crate) struct Scribe {
     give_up: Arc<AtomicBool>,
     last: u64,
     answered: u64,
+    /// The newest ticket that the thread has answered; it answers in order.
+    newest: u64,
     thread: Option<JoinHandle<Option<ExitRecord>>>,
 }
 
@@ -163,6 +165,7 @@ impl Scribe {
             give_up,
             last: 0,
             answered: 0,
+            newest: 0,
             thread: Some(thread),
         })
     }
@@ -202,6 +205,7 @@ impl Scribe {
         rustix::io::read(&*self.wake, &mut count).ok();
         while let Ok((ticket, answer)) = self.answers.try_recv() {
             self.answered += 1;
+            self.newest = ticket.0;
             self.arrived.insert(ticket, answer);
         }
     }
@@ -214,6 +218,11 @@ impl Scribe {
             self.arrived.retain(|other, _| *other > ticket);
         }
         answer
+    }
+
+    /// Says whether the thread is done with a ticket, whatever came of it; takes no answer away.
+    pub(crate) const fn is_answered(&self, ticket: Ticket) -> bool {
+        ticket.0 <= self.newest
     }
 
     /// Says whether everything that was handed over was answered.

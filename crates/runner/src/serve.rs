@@ -35,6 +35,7 @@ impl Runner {
                 self.note_spool(outcome);
             }
             FromRecipient::Input(input) => self.take_input(input),
+            FromRecipient::Resize(resize) => self.take_resize(resize),
         }
     }
 
@@ -142,6 +143,7 @@ impl Runner {
             WriteVerdict::Forgotten => Err(Some(InputRefused::Forgotten)),
             WriteVerdict::OutOfOrder => Err(Some(InputRefused::OutOfOrder)),
             WriteVerdict::New if input.write_id <= self.queued_write => Ok(false),
+            WriteVerdict::New if input.end && self.has_window() => Err(Some(InputRefused::NoEnd)),
             WriteVerdict::New if !self.input.is_open() => Err(Some(InputRefused::Closed)),
             WriteVerdict::New if !self.input.has_room(input.bytes.len()) => {
                 Err(Some(InputRefused::Full))

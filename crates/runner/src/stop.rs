@@ -1,7 +1,11 @@
 //! The stop of a child: who asked, and the way from SIGTERM to SIGKILL.
 
+use crate::scribe::Ticket;
 use placement_protocol::StopMode;
 use std::time::{Duration, Instant};
+
+/// How long a stop waits for its own row; a store that stalls does not hold it up for longer.
+const RECORDED_WITHIN: Duration = Duration::from_millis(250);
 
 /// Why the child is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,8 @@ pub(crate) struct Stop {
     term_sent: bool,
     kill_at: Option<Instant>,
     killed: bool,
+    /// The row of the last wish, and when it is not waited for any longer.
+    held: Option<(Ticket, Instant)>,
 }
 
 #[derive(Debug)]
@@ -81,6 +87,17 @@ impl Stop {
             StopMode::Forced => format!("forced, {}", cause.phrase()),
         };
         Some(detail)
+    }
+
+    /// Waits with the next step until the row of the last wish is committed, or for 250 ms.
+    pub(crate) fn hold(&mut self, row: Ticket, now: Instant) {
+        self.held = Some((row, now + RECORDED_WITHIN));
+    }
+
+    /// Says whether the row of the last wish is still waited for.
+    pub(crate) fn is_held(&mut self, now: Instant, is_answered: impl Fn(Ticket) -> bool) -> bool {
+        self.held = self.held.filter(|(row, until)| now < *until && !is_answered(*row));
+        self.held.is_some()
     }
 
     /// Says whether a stop was asked for.
@@ -121,7 +138,8 @@ impl Stop {
 
     /// Returns when the loop must look again.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        if self.killed { None } else { self.kill_at }
+        let held_until = self.held.map(|(_, until)| until);
+        if self.killed { None } else { held_until.or(self.kill_at) }
     }
 }
 

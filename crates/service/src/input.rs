@@ -4,8 +4,8 @@ use crate::limits::FENCE;
 use crate::refusal::{conflict, unavailable};
 use crate::wait::{is_past, wait_for};
 use placement_contract::limits::WRITE_BYTES_MAX;
-use placement_contract::{Code, Generation, Refusal};
-use placement_protocol::{FromRecipient, Input};
+use placement_contract::{Code, Generation, Refusal, WindowSize};
+use placement_protocol::{FromRecipient, Input, Resize};
 use placement_transport::{Link, WouldOverflow};
 use rustix::event::PollFlags;
 use std::os::fd::AsFd as _;
@@ -23,11 +23,19 @@ pub(crate) struct Wire {
 struct Ends {
     link: Option<Link>,
     last_write_id: u64,
+    last_resize_id: u64,
+}
+
+/// What is sent beside acknowledgments.
+#[derive(Clone, Copy)]
+enum Message<'a> {
+    Input { bytes: &'a [u8], end: bool },
+    Resize(WindowSize),
 }
 
 impl Wire {
     pub(crate) fn new(generation: Generation, last_write_id: u64) -> Self {
-        Self { generation, ends: Mutex::new(Ends { link: None, last_write_id }) }
+        Self { generation, ends: Mutex::new(Ends { link: None, last_write_id, last_resize_id: 0 }) }
     }
 
     pub(crate) fn put(&self, link: Link) {
@@ -48,9 +56,10 @@ impl Wire {
     }
 }
 
-/// Sends input to one attempt's child; clones send from other threads.
+/// Sends input to one attempt's child, and new sizes of its window; clones send from other threads.
 ///
-/// Whether input was accepted comes as [`crate::Item::Input`] from the streams.
+/// Whether they were accepted comes as [`crate::Item::Input`] and [`crate::Item::Resized`] from the
+/// streams.
 #[derive(Debug, Clone)]
 pub struct InputSender {
     wire: Arc<Wire>,
@@ -83,29 +92,40 @@ impl InputSender {
             let message = format!("input is at most {WRITE_BYTES_MAX} bytes a write");
             return Err(Refusal::new(Code::Invalid, message));
         }
+        self.tell(Message::Input { bytes, end })
+    }
+
+    /// Sends a new size of the child's window and returns the number under which it is answered.
+    ///
+    /// # Errors
+    /// As [`InputSender::send`].
+    pub fn resize(&self, size: WindowSize) -> Result<u64, Refusal> {
+        self.tell(Message::Resize(size))
+    }
+
+    fn tell(&self, message: Message<'_>) -> Result<u64, Refusal> {
         let deadline = Some(Instant::now() + FENCE);
-        let write_id = self.queue(bytes, end, deadline)?;
+        let number = self.queue(message, deadline)?;
         while self.with(Link::flush)?.is_ok() && self.with(|link| link.wants_write())? {
             self.await_room(deadline)?;
         }
-        Ok(write_id)
+        Ok(number)
     }
 
-    fn queue(&self, bytes: &[u8], end: bool, deadline: Option<Instant>) -> Result<u64, Refusal> {
+    fn queue(&self, message: Message<'_>, deadline: Option<Instant>) -> Result<u64, Refusal> {
         loop {
             let mut ends = self.wire.ends();
             // Numbered under the lock, so that numbers grow in the order of sending.
-            let write_id = ends.last_write_id + 1;
-            let generation = self.wire.generation;
-            let input = Input { write_id, generation, end, bytes: bytes.to_vec() };
-            let frame = FromRecipient::Input(input)
+            let number = ends.number_after(message);
+            let frame = message
+                .numbered(number, self.wire.generation)
                 .into_frame()
                 .map_err(|_| Refusal::new(Code::Internal, "the input does not fit a frame"))?;
             let link = ends.link.as_mut().ok_or_else(closed)?;
             match link.queue(frame) {
                 Ok(()) => {
-                    ends.last_write_id = write_id;
-                    return Ok(write_id);
+                    ends.note(message, number);
+                    return Ok(number);
                 }
                 Err(WouldOverflow(_)) => drop(ends),
             }
@@ -127,6 +147,36 @@ impl InputSender {
 
     fn with<T>(&self, work: impl FnOnce(&mut Link) -> T) -> Result<T, Refusal> {
         self.wire.with(work).ok_or_else(closed)
+    }
+}
+
+impl Ends {
+    const fn number_after(&self, message: Message<'_>) -> u64 {
+        match message {
+            Message::Input { .. } => self.last_write_id + 1,
+            Message::Resize(_) => self.last_resize_id + 1,
+        }
+    }
+
+    const fn note(&mut self, message: Message<'_>, number: u64) {
+        match message {
+            Message::Input { .. } => self.last_write_id = number,
+            Message::Resize(_) => self.last_resize_id = number,
+        }
+    }
+}
+
+impl Message<'_> {
+    fn numbered(self, number: u64, generation: Generation) -> FromRecipient {
+        match self {
+            Self::Input { bytes, end } => {
+                let bytes = bytes.to_vec();
+                FromRecipient::Input(Input { write_id: number, generation, end, bytes })
+            }
+            Self::Resize(size) => {
+                FromRecipient::Resize(Resize { resize_id: number, generation, size })
+            }
+        }
     }
 }
 

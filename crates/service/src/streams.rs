@@ -267,6 +267,9 @@ impl Streams {
             FromRunner::InputAck(ack) => {
                 Step::Item(Item::Input { write_id: ack.write_id, refused: ack.refused })
             }
+            FromRunner::ResizeAck(ack) => {
+                Step::Item(Item::Resized { resize_id: ack.resize_id, refused: ack.refused })
+            }
             FromRunner::Finished { .. } => self.unlink(),
             FromRunner::Chunk(_) | FromRunner::Eof(_) | FromRunner::Exit { .. } => Step::Again,
         }

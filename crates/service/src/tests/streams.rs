@@ -48,7 +48,12 @@ fn next(streams: &mut Streams) -> Item {
 fn sequence_of(item: &Item) -> Option<u64> {
     match item {
         Item::Chunk { sequence, .. } | Item::Eof { sequence, .. } => Some(*sequence),
-        Item::Gap { .. } | Item::Exit { .. } | Item::Input { .. } | Item::Taken | Item::End => None,
+        Item::Gap { .. }
+        | Item::Exit { .. }
+        | Item::Input { .. }
+        | Item::Resized { .. }
+        | Item::Taken
+        | Item::End => None,
     }
 }
 
