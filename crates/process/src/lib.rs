@@ -2,7 +2,8 @@
 //! only crate with unsafe code.
 //!
 //! Everything here happens in the small runner process, on its loop thread, and nothing but
-//! [`Gated::open_gate`], the making of a PID namespace and the calls that are given a time wait. The order is: find the place
+//! [`Gated::open_gate`], the making of a PID namespace or of a session, and the calls that are given a
+//! time wait. The order is: find the place
 //! ([`CgroupSite`]), make the leaf, make the process behind its gate ([`spawn`]), record
 //! [`Gated::identity`], open the gate, join leader and containment in a [`Tree`], and at the end turn
 //! the tree into its proof ([`TreeGone`]).

@@ -106,6 +106,14 @@ impl From<NotRecorded> for Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
 
+#[cfg(test)]
+impl Ticket {
+    /// Makes the ticket with a number.
+    pub(crate) const fn numbered(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// The loop's end of the queue.
 #[derive(Debug)]
 pub(crate) struct Scribe {

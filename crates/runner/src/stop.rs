@@ -164,6 +164,31 @@ mod tests {
     }
 
     #[test]
+    fn a_stop_waits_for_its_own_row() {
+        let start = Instant::now();
+        let mut stop = Stop::default();
+        let nothing = |_| false;
+        assert!(!stop.is_held(start, nothing), "nothing was asked for");
+        stop.request(StopMode::Cooperative, GRACE, StopCause::Asked);
+        stop.hold(Ticket::numbered(7), start);
+        assert!(stop.is_held(start, nothing));
+        assert_eq!(stop.wake_at(), Some(start + RECORDED_WITHIN));
+        assert!(stop.is_held(start, |row| row < Ticket::numbered(7)));
+        assert!(!stop.is_held(start, |row| row == Ticket::numbered(7)));
+        assert!(!stop.is_held(start, nothing), "it is not waited for again");
+    }
+
+    #[test]
+    fn a_stalled_store_holds_a_stop_up_for_250_ms() {
+        let start = Instant::now();
+        let mut stop = Stop::default();
+        stop.request(StopMode::Forced, GRACE, StopCause::Asked);
+        stop.hold(Ticket::numbered(1), start);
+        assert!(stop.is_held(start + Duration::from_millis(249), |_| false));
+        assert!(!stop.is_held(start + Duration::from_millis(250), |_| false));
+    }
+
+    #[test]
     fn a_forced_stop_overtakes_the_grace() {
         let start = Instant::now();
         let mut stop = Stop::default();

@@ -1,7 +1,8 @@
 //! Taking a window over from another terminal, and watching one.
 
 use crate::seat::Seat;
-use crate::{the_attempt, world};
+use crate::{in_window, the_attempt, world};
+use placement::OnHostLoss;
 
 /// Paints its size at the start and whenever it is told, until somebody types a line.
 const PAINTER: &str = "trap 'stty size' WINCH; stty size; \
@@ -49,6 +50,37 @@ fn a_terminal_of_the_same_size_has_the_program_paint_again() {
     second_seat.type_in("x\r");
     assert_eq!(second.code(), 8, "{}", second_seat.said());
     world.assert_nothing_left(&id);
+}
+
+#[test]
+fn a_window_without_a_terminal_gets_the_size_of_whoever_attaches() {
+    let world = world();
+    let script = "trap 'stty size' WINCH; : >ready; while :; do sleep 0.01; done";
+    let attempt = world.launch(in_window(script).on_host_loss(OnHostLoss::Keep));
+    world.wait_for_file("ready");
+    let id = attempt.id().clone();
+    let program = world.program();
+    let mut seat = Seat::new(210, 59);
+    let mut first = seat.start(&program, &["attach", id.as_str()]);
+    seat.wait_for("59 210\r\n");
+    for rows in [50, 51, 52, 53, 54] {
+        seat.resize(200, rows);
+    }
+    seat.wait_for("54 200\r\n");
+    seat.hang_up();
+    assert_eq!(first.code(), 129);
+    let seat = Seat::new(80, 24);
+    let mut second = seat.start(&program, &["attach", id.as_str()]);
+    seat.wait_for("24 80\r\n");
+    seat.resize(65_535, 65_535);
+    seat.wait_for("500 1000\r\n");
+    seat.resize(0, 0);
+    let last = |text: &str| text.ends_with("24 80\r\n");
+    placement_testkit::wait_until(placement_world::PATIENCE, "the usual size", || {
+        last(&seat.said())
+    });
+    assert_eq!(program.run(["stop", "--force", id.as_str()]).code, 0);
+    assert_eq!(second.code(), 128 + 9, "{}", seat.said());
 }
 
 #[test]

@@ -136,10 +136,11 @@ fn a_window_leaves_nothing_whatever_contains_it() {
 #[test]
 fn a_window_whose_group_is_cleaned_leaves_nothing_of_it() {
     let world = world();
-    let script = "sleep 600 & echo up; exit 5";
+    let script = "sleep 600 & echo up; while [ ! -e go ]; do sleep 0.01; done; exit 5";
     let attempt = world.launch(in_window(script).require(CleanupScope::ProcessGroup));
     let id = attempt.id().clone();
     assert_eq!(world.host().cleanup(&id).unwrap_err().code(), placement::Code::Conflict);
+    std::fs::write(world.work().join("go"), "").unwrap();
     assert_eq!(world.text(&attempt).stdout, "up\r\n");
     let end = attempt.finish().unwrap();
     assert_eq!(end.exit(), Some(Exit::Code { code: 5 }), "{}", world.told(&id));
