@@ -1,8 +1,8 @@
 //! The project's own checks and tools, one file per command.
 //!
-//! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `docs`, `fixture_check`,
-//! `real_check` with the `stub_model` it talks to, and below them `bench`, `own_cgroup`, `workspace`
-//! and `command`.
+//! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `package`, `docs`,
+//! `fixture_check`, `real_check` with the `stub_model` it talks to, and below them `bench`,
+//! `own_cgroup`, `scratch`, `workspace` and `command`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
 
 mod bench;
@@ -12,7 +12,9 @@ mod docs;
 mod fixture_check;
 mod floors;
 mod own_cgroup;
+mod package;
 mod real_check;
+mod scratch;
 mod stub_model;
 mod tidy;
 mod workspace;
@@ -38,6 +40,8 @@ enum Command {
     Floors,
     /// Check the cheap truths that no compiler checks
     Tidy,
+    /// Build every library from its tarball alone, outside the workspace, and run its example there
+    Package,
     /// Write docs/evidence.md and docs/errors.md from the contract
     Docs,
     /// Run every scenario in fixtures/launches through the facade
@@ -70,6 +74,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ci => ci::run(&Workspace::load()?),
         Command::Floors => floors::run(&Workspace::load()?),
         Command::Tidy => tidy::run(&Workspace::load()?),
+        Command::Package => package::run(&Workspace::load()?),
         Command::Docs => docs::run(&Workspace::load()?),
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
         Command::StubModel { port } => stub_model::run(port),

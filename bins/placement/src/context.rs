@@ -64,6 +64,14 @@ impl Context {
         self.config_file().read()
     }
 
+    /// Names the root.
+    pub(crate) fn root(&self) -> Result<Utf8PathBuf, Refusal> {
+        match self.effective(self.configured()?.config)?.host.root {
+            Some(root) => Ok(root),
+            None => self.usual_root(),
+        }
+    }
+
     /// Opens the root.
     pub(crate) fn open(&self) -> Result<Placement, Refusal> {
         self.open_as(&self.effective(self.configured()?.config)?)

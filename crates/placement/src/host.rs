@@ -16,8 +16,8 @@ use placement_contract::{
 };
 use placement_policy::{ADMITTED_ROOTS_MAX, Snapshot};
 use placement_service::{
-    Capabilities, ExecutableMeasurement, HostPlace, IfUncertain, Pruning, Service, Started,
-    StdinClosing, StopMode, Streams, Sweep, Verified, Waited,
+    Adopted, Capabilities, ExecutableMeasurement, HostPlace, IfUncertain, Pruning, Service,
+    Started, StdinClosing, StopMode, Streams, Sweep, Verified, Waited,
 };
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -73,6 +73,19 @@ impl Placement {
     /// As [`Builder::open`].
     pub fn open(root: impl AsRef<Utf8Path>) -> Result<Self, Error> {
         Self::builder().root(root).open()
+    }
+
+    /// Binds a root to this machine that was moved here from another one, on the word that nothing
+    /// lives in it; durable.
+    ///
+    /// Attempts that lived there become uncertain with the next reconcile, since nothing of another
+    /// machine can be observed. Until this is said, opening such a root is refused.
+    ///
+    /// # Errors
+    /// CONFLICT where a runner of this machine lives in it; INVALID, STORAGE and UNAVAILABLE for a root
+    /// that cannot be used.
+    pub fn adopt_root(root: impl AsRef<Utf8Path>) -> Result<Adopted, Error> {
+        Ok(placement_service::adopt_root(root.as_ref())?)
     }
 
     /// Starts to describe a host with other settings.

@@ -102,10 +102,10 @@ pub(crate) enum LinkEnd {
 pub enum InputOutcome {
     /// Every byte went into the child's input.
     Accepted,
-    /// The child ended or closed its input, or never had one. What was written in part is not
-    /// written again.
+    /// The child ended or closed its input, or never had one; or the answer was lost with the runner
+    /// or the link ([`InputRefused::Uncertain`]). What may have been written is not written again.
     NotAccepted(InputRefused),
-    /// The link ended before the answer; a part may have been written.
+    /// The link ended before everything could be sent; a part may have been written.
     Unanswered,
 }
 
@@ -216,8 +216,8 @@ impl Link {
         let Ok(resize_id) = sender.resize(size) else { return ResizeOutcome::Unanswered };
         match self.wait(Role::Writer, |state| state.sizes.remove(&resize_id)) {
             Ok(None) => ResizeOutcome::Accepted,
+            Ok(Some(ResizeRefused::Uncertain)) | Err(_) => ResizeOutcome::Unanswered,
             Ok(Some(refused)) => ResizeOutcome::NotAccepted(refused),
-            Err(_) => ResizeOutcome::Unanswered,
         }
     }
 

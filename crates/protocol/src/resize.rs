@@ -36,6 +36,9 @@ pub enum ResizeRefused {
     /// The terminal did not take it.
     #[error("the terminal did not take the size")]
     Failed,
+    /// The answer was lost.
+    #[error("it is not known whether the window has the size")]
+    Uncertain,
 }
 
 /// Whether the window has a size.

@@ -8,6 +8,7 @@ use placement_contract::{Code, Generation, Refusal, WindowSize};
 use placement_protocol::{FromRecipient, Input, Resize};
 use placement_transport::{Link, WouldOverflow};
 use rustix::event::PollFlags;
+use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -24,6 +25,17 @@ struct Ends {
     link: Option<Link>,
     last_write_id: u64,
     last_resize_id: u64,
+    /// What was sent over this link and has no answer; no more than the sockets and the runner hold.
+    unanswered: BTreeSet<Sent>,
+}
+
+/// What was sent and is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sent {
+    /// Input, under this number.
+    Write(u64),
+    /// A new size, under this number.
+    Resize(u64),
 }
 
 /// What is sent beside acknowledgments.
@@ -35,15 +47,26 @@ enum Message<'a> {
 
 impl Wire {
     pub(crate) fn new(generation: Generation, last_write_id: u64) -> Self {
-        Self { generation, ends: Mutex::new(Ends { link: None, last_write_id, last_resize_id: 0 }) }
+        let unanswered = BTreeSet::new();
+        let ends = Ends { link: None, last_write_id, last_resize_id: 0, unanswered };
+        Self { generation, ends: Mutex::new(ends) }
     }
 
     pub(crate) fn put(&self, link: Link) {
         self.ends().link = Some(link);
     }
 
-    pub(crate) fn close(&self) {
-        self.ends().link = None;
+    /// Closes the link, and returns what has lost its answer with it, in its order.
+    pub(crate) fn close(&self) -> BTreeSet<Sent> {
+        let mut ends = self.ends();
+        ends.link = None;
+        std::mem::take(&mut ends.unanswered)
+    }
+
+    /// Takes an answer; false for one that nobody waits for: it was told as lost before, or was
+    /// another recipient's.
+    pub(crate) fn take_answer(&self, to: Sent) -> bool {
+        self.ends().unanswered.remove(&to)
     }
 
     /// Works on the link; nothing where it is closed.
@@ -59,7 +82,8 @@ impl Wire {
 /// Sends input to one attempt's child, and new sizes of its window; clones send from other threads.
 ///
 /// Whether they were accepted comes as [`crate::Item::Input`] and [`crate::Item::Resized`] from the
-/// streams.
+/// streams, once for each number. Where the answer was lost with its link or its runner it is told as
+/// uncertain: input may have been written, and is not to be sent again without a look.
 #[derive(Debug, Clone)]
 pub struct InputSender {
     wire: Arc<Wire>,
@@ -158,10 +182,16 @@ impl Ends {
         }
     }
 
-    const fn note(&mut self, message: Message<'_>, number: u64) {
+    fn note(&mut self, message: Message<'_>, number: u64) {
         match message {
-            Message::Input { .. } => self.last_write_id = number,
-            Message::Resize(_) => self.last_resize_id = number,
+            Message::Input { .. } => {
+                self.last_write_id = number;
+                self.unanswered.insert(Sent::Write(number));
+            }
+            Message::Resize(_) => {
+                self.last_resize_id = number;
+                self.unanswered.insert(Sent::Resize(number));
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::Service;
 use crate::from_log::FromLog;
-use crate::input::{InputSender, Wire};
+use crate::input::{InputSender, Sent, Wire};
 use crate::item::Item;
 use crate::limits::{CONNECT, LOOK};
 use crate::places::DATA_SOCKET;
@@ -12,10 +12,11 @@ use crate::wait::{is_past, left, wait_for};
 use placement_contract::{
     AttemptId, Code, EvidenceKind, ExecutionState, Generation, RecipientId, Refusal,
 };
-use placement_protocol::{FromRecipient, FromRunner, Hello, LinkKind};
+use placement_protocol::{FromRecipient, FromRunner, Hello, InputRefused, LinkKind, ResizeRefused};
 use placement_store::{ChildIdentity, Row};
 use placement_transport::{Filled, Link, LinkError, connect, open};
 use rustix::event::PollFlags;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,6 +36,8 @@ pub struct Streams {
     seen_through: u64,
     acknowledged_through: u64,
     exit_told: bool,
+    /// What has lost its answer, still to be told.
+    lost_answers: BTreeSet<Sent>,
     /// The last link was closed by the runner: it is given a moment to end before the next one.
     was_unlinked: bool,
 }
@@ -76,6 +79,7 @@ impl Streams {
             seen_through: 0,
             acknowledged_through: 0,
             exit_told: false,
+            lost_answers: BTreeSet::new(),
             was_unlinked: false,
         }
     }
@@ -115,6 +119,9 @@ impl Streams {
     /// STORAGE where the log on disk is damaged; `NOT_FOUND`; UNAVAILABLE.
     pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Item>, Refusal> {
         loop {
+            if let Some(lost) = self.lost_answers.pop_first() {
+                return Ok(Some(unanswered(lost)));
+            }
             let step = match &mut self.phase {
                 Phase::Over(last) => Step::Item(last.clone()),
                 Phase::Unlinked => self.find_source(deadline)?,
@@ -264,14 +271,18 @@ impl Streams {
                     stopped: notice.stopped,
                 })
             }
-            FromRunner::InputAck(ack) => {
+            FromRunner::InputAck(ack) if self.wire.take_answer(Sent::Write(ack.write_id)) => {
                 Step::Item(Item::Input { write_id: ack.write_id, refused: ack.refused })
             }
-            FromRunner::ResizeAck(ack) => {
+            FromRunner::ResizeAck(ack) if self.wire.take_answer(Sent::Resize(ack.resize_id)) => {
                 Step::Item(Item::Resized { resize_id: ack.resize_id, refused: ack.refused })
             }
             FromRunner::Finished { .. } => self.unlink(),
-            FromRunner::Chunk(_) | FromRunner::Eof(_) | FromRunner::Exit { .. } => Step::Again,
+            FromRunner::Chunk(_)
+            | FromRunner::Eof(_)
+            | FromRunner::Exit { .. }
+            | FromRunner::InputAck(_)
+            | FromRunner::ResizeAck(_) => Step::Again,
         }
     }
 
@@ -297,7 +308,7 @@ impl Streams {
     }
 
     fn unlink(&mut self) -> Step {
-        self.wire.close();
+        self.lost_answers.append(&mut self.wire.close());
         self.phase = Phase::Unlinked;
         self.was_unlinked = true;
         Step::Again
@@ -354,9 +365,17 @@ impl Streams {
     }
 
     fn over(&mut self, last: Item) -> Step {
-        self.wire.close();
         self.phase = Phase::Over(last.clone());
         Step::Item(last)
+    }
+}
+
+fn unanswered(lost: Sent) -> Item {
+    match lost {
+        Sent::Write(write_id) => Item::Input { write_id, refused: Some(InputRefused::Uncertain) },
+        Sent::Resize(resize_id) => {
+            Item::Resized { resize_id, refused: Some(ResizeRefused::Uncertain) }
+        }
     }
 }
 

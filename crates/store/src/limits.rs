@@ -21,7 +21,7 @@ pub(crate) const WAL_BYTES_MAX: u32 = 4 * 1024 * 1024;
 pub(crate) const ROWS_PER_CHANGE_MAX: usize = 256;
 
 /// Largest exit record, in bytes: its rows with their details and JSON escapes.
-pub(crate) const EXIT_RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub const EXIT_RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Most attempts in one listing; a sweep takes them in turns.
 pub(crate) const LIST_MAX: u32 = 10_000;

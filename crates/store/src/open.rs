@@ -109,6 +109,13 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    pub(crate) fn lock(error: LockError) -> Self {
+        match error {
+            LockError::Busy => Self::Busy,
+            LockError::Failed(source) => Self::Io { role: "lock", operation: "taken", source },
+        }
+    }
+
     pub(crate) fn sql(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
@@ -123,7 +130,25 @@ impl OpenError {
 
 impl From<OpenError> for Refusal {
     fn from(error: OpenError) -> Self {
-        Self::new(Code::Storage, error.to_string())
+        let message = error.to_string();
+        match error {
+            OpenError::OtherMachine => Self::new(Code::Conflict, message).with_hint(
+                "if the root was moved here and nothing lives in it, `placement adopt-root` says so",
+            ),
+            OpenError::Missing
+            | OpenError::NotAFile
+            | OpenError::NotADatabase
+            | OpenError::Foreign
+            | OpenError::Malformed
+            | OpenError::ReadOnly
+            | OpenError::Newer { .. }
+            | OpenError::NotMigrated { .. }
+            | OpenError::Boot(_)
+            | OpenError::Busy
+            | OpenError::Io { .. }
+            | OpenError::Migration(_)
+            | OpenError::Sql { .. } => Self::new(Code::Storage, message),
+        }
     }
 }
 
@@ -136,9 +161,7 @@ impl Store {
     /// # Errors
     /// [`OpenError`] says what stands against it; nothing that was there is changed then.
     pub fn open(paths: &StorePaths, role: Role, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let boot_id = placement_identity::boot_id().map_err(OpenError::Boot)?;
-        let machine_id = placement_identity::machine_id();
-        let here = Here { machine_id, boot_id };
+        let here = Here::read()?;
         let present = is_present(&paths.database)?;
         if role == Role::Runner && !present {
             return Err(OpenError::Missing);
@@ -160,14 +183,21 @@ impl Store {
 }
 
 /// The machine and the boot of this process.
-struct Here {
-    machine_id: Option<String>,
-    boot_id: String,
+pub(crate) struct Here {
+    pub(crate) machine_id: Option<String>,
+    pub(crate) boot_id: String,
+}
+
+impl Here {
+    pub(crate) fn read() -> Result<Self, OpenError> {
+        let boot_id = placement_identity::boot_id().map_err(OpenError::Boot)?;
+        Ok(Self { machine_id: placement_identity::machine_id(), boot_id })
+    }
 }
 
 /// Looks by name only: opening the file here and closing it would drop SQLite's locks on it, which
 /// other connections of this process rely on.
-fn is_present(database: &Utf8Path) -> Result<bool, OpenError> {
+pub(crate) fn is_present(database: &Utf8Path) -> Result<bool, OpenError> {
     match std::fs::metadata(database) {
         Ok(metadata) if metadata.is_file() => Ok(true),
         Ok(_) => Err(OpenError::NotAFile),
@@ -198,10 +228,7 @@ fn ready(database: &Utf8Path, here: &Here) -> Result<Option<Connection>, OpenErr
 /// Creates, migrates and binds, under the lock: of several hosts that open an empty path at once,
 /// one does it and the others find it done.
 fn prepare(database: &Utf8Path, lock: &LockFile, here: &Here) -> Result<Connection, OpenError> {
-    let held = lock.take(Instant::now() + MIGRATE_WAIT).map_err(|error| match error {
-        LockError::Busy => OpenError::Busy,
-        LockError::Failed(source) => OpenError::Io { role: "lock", operation: "taken", source },
-    })?;
+    let held = lock.take(Instant::now() + MIGRATE_WAIT).map_err(OpenError::lock)?;
     create(database)?;
     if let Some(connection) = ready(database, here)? {
         return Ok(connection);
@@ -233,7 +260,7 @@ fn create(database: &Utf8Path) -> Result<(), OpenError> {
 }
 
 /// Connects to a file that exists, with the settings of every connection.
-fn connect(database: &Utf8Path) -> Result<Connection, OpenError> {
+pub(crate) fn connect(database: &Utf8Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database.as_std_path(), flags)
         .map_err(OpenError::sql("open the database"))?;
@@ -266,7 +293,7 @@ fn journal_mode(connection: &Connection) -> Result<String, OpenError> {
 
 /// A store without a machine id binds nothing: then each identity says for itself where it is
 /// known. A machine that lost its id is the same one within the boot that created the store.
-fn check_machine(binding: &Binding, here: &Here) -> Result<(), OpenError> {
+pub(crate) fn check_machine(binding: &Binding, here: &Here) -> Result<(), OpenError> {
     match (&binding.machine_id, &here.machine_id) {
         (None, _) => Ok(()),
         (Some(recorded), Some(own)) if recorded == own => Ok(()),

@@ -42,8 +42,6 @@ pub(crate) enum LaterCommand {
     #[command(hide = true)]
     Profile(Anything),
     #[command(hide = true)]
-    AdoptRoot(Anything),
-    #[command(hide = true)]
     Locate(Anything),
 }
 
@@ -53,7 +51,6 @@ impl LaterCommand {
         match self {
             Self::Turn(_) => "turn",
             Self::Profile(_) => "profile",
-            Self::AdoptRoot(_) => "adopt-root",
             Self::Locate(_) => "locate",
         }
     }

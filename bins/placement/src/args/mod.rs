@@ -139,6 +139,8 @@ pub(crate) enum Command {
         )]
         every: Duration,
     },
+    /// Binds the root to this machine: it was moved here from another one, and nothing lives in it
+    AdoptRoot,
     /// Lists attempts: id, state, cleanup, containment, age, program
     Ps {
         /// Ended and cleaned attempts too
@@ -252,7 +254,7 @@ mod tests {
     #[test]
     fn the_help_names_nothing_of_later_versions() {
         let help = Cli::command().render_long_help().to_string();
-        for word in ["worktree", "adopt-root", "--session"] {
+        for word in ["worktree", "--secret", "--session"] {
             assert!(!help.contains(word), "{word}");
         }
     }

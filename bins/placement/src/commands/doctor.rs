@@ -1,6 +1,6 @@
 //! `doctor`: what is missing here and how to get it.
 
-use super::capabilities::{limits, measured, worth, yes_no};
+use super::capabilities::{limits, measured, yes_no};
 use crate::configured::Configured;
 use crate::context::Context;
 use crate::exit_code;
@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
         },
     ]];
     for seen in &measured.report.mechanisms {
-        rows.push(vec![format!("  {}", seen.mechanism), yes_no(seen.available), worth(seen)]);
+        rows.push(vec![format!("  {}", seen.mechanism), yes_no(seen.available), seen.worth()]);
     }
     let limited = yes_no(!measured.report.controllers.is_empty());
     rows.push(vec!["limits".to_owned(), limited, limits(&measured)]);

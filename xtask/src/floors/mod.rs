@@ -1,4 +1,6 @@
-//! `floors`: a crate imports only crates on lower floors.
+//! `floors`: a crate imports only crates on lower floors, and the smallest next to nothing else.
+
+mod alone;
 
 use crate::command::{Failure, conclude};
 use crate::workspace::{Package, Workspace};
@@ -73,7 +75,9 @@ const UNSHIPPED: &[&str] = &["placement-testkit", "placement-world", "xtask"];
 
 /// Checks every import of the workspace.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
-    conclude("floors", &check(&workspace.packages, FLOORS))
+    let mut findings = check(&workspace.packages, FLOORS);
+    findings.extend(alone::check(&workspace.root)?);
+    conclude("floors", &findings)
 }
 
 /// Returns the floor of a member.
@@ -91,7 +95,7 @@ fn check(packages: &[Package], floors: &[(&str, u8)]) -> Vec<String> {
     for package in packages {
         match floor_of(&package.name, floors) {
             Some(floor) => findings.extend(upward_imports(package, floor, floors)),
-            None => findings.push(format!("{} has no floor in xtask/src/floors.rs", package.name)),
+            None => findings.push(format!("{} has no floor in floors/mod.rs", package.name)),
         }
         findings.extend(reserved_imports(package));
         findings.extend(system_imports(package));
@@ -172,7 +176,7 @@ mod tests {
                 kind: kind.map(ToOwned::to_owned),
             })
             .collect();
-        Package { name: name.to_owned(), description: None, manifest_path: "".into(), dependencies }
+        Package { name: name.to_owned(), dependencies, ..Package::default() }
     }
 
     fn house_with(changed: Package) -> Vec<String> {
@@ -213,7 +217,7 @@ mod tests {
     #[test]
     fn a_member_without_a_floor_fails() {
         let findings = house_with(package("stranger", &[]));
-        assert_eq!(findings, ["stranger has no floor in xtask/src/floors.rs"]);
+        assert_eq!(findings, ["stranger has no floor in floors/mod.rs"]);
     }
 
     #[test]
