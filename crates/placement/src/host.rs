@@ -50,6 +50,8 @@ pub(crate) struct Rules {
     pub(crate) on_host_loss: OnHostLoss,
     /// Whether the child has an input to write to.
     pub(crate) has_input: bool,
+    /// Whether the child is in a window.
+    pub(crate) is_window: bool,
 }
 
 impl Rules {
@@ -57,7 +59,9 @@ impl Rules {
         Self {
             on_host_loss: request.supervision.on_host_loss,
             has_input: request.supervision.stdin == StdinMode::Pipe
-                || request.launch.session_end.is_some(),
+                || request.launch.session_end.is_some()
+                || request.supervision.window.is_some(),
+            is_window: request.supervision.window.is_some(),
         }
     }
 }
@@ -299,7 +303,7 @@ impl Placement {
     ///
     /// # Errors
     /// `NOT_FOUND`; CONFLICT for an attempt that was not started, and where its runner does not
-    /// answer. An input that cannot be closed any more is an answer and not an error.
+    /// answer; `UNSUPPORTED_CAPABILITY` for a window. An input that cannot be closed any more is an answer and not an error.
     pub fn close_stdin(&self, attempt_id: &AttemptId) -> Result<StdinClosing, Error> {
         Ok(self.service().close_stdin(attempt_id)?)
     }

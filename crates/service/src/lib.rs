@@ -55,7 +55,7 @@ pub use list::{AttemptList, LISTED_MAX, Listed, Unreadable};
 pub use observe::Observer;
 pub use outcome::outcome;
 pub use placement_executable::{ExecutableMeasurement, Interpreter};
-pub use placement_protocol::{InputRefused, StopMode};
+pub use placement_protocol::{InputRefused, ResizeRefused, StopMode};
 pub use placement_store::Adopted;
 pub use prune::{Kept, PRUNED_MAX, Pruning};
 pub use runner_command::RunnerCommand;

@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Run(Box<LaunchArgs>),
     /// The same, detached; prints the attempt id
     Start(Box<LaunchArgs>),
+    /// The same on a terminal of its own, shown in this one and resized with it
+    Window(Box<LaunchArgs>),
     /// Waits until attempts have ended; exits as the last child did
     Wait {
         /// The attempts
@@ -264,7 +266,7 @@ mod tests {
     #[test]
     fn the_help_names_nothing_of_later_versions() {
         let help = Cli::command().render_long_help().to_string();
-        for word in ["window", "worktree", "--secret", "--session"] {
+        for word in ["worktree", "--secret", "--session"] {
             assert!(!help.contains(word), "{word}");
         }
     }
