@@ -49,6 +49,11 @@ impl Context {
         self.style
     }
 
+    /// Returns the kind of the terminal; one that can do nothing where it is not said.
+    pub(crate) fn term(&self) -> &str {
+        self.value("TERM").unwrap_or("dumb")
+    }
+
     /// Returns the user's own home, if it is said.
     pub(crate) fn user_home(&self) -> Option<&Utf8Path> {
         self.value("HOME").map(Utf8Path::new)

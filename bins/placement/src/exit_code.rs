@@ -18,6 +18,8 @@ pub(crate) const REFUSED: u8 = 125;
 pub(crate) const NOT_EXECUTABLE: u8 = 126;
 /// The program was not found.
 pub(crate) const NOT_FOUND: u8 = 127;
+/// The terminal of a window has gone: 128 + SIGHUP, as a shell would say it.
+pub(crate) const HUNG_UP: u8 = 129;
 /// Whoever read the answer has gone: 128 + SIGPIPE, as a shell would say it.
 pub(crate) const STDOUT_CLOSED: u8 = 141;
 /// What a shell adds to the number of a signal.

@@ -1,9 +1,11 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks for a cooperative stop, the second forces it.
+//! SIGINT, SIGTERM and SIGHUP: the first asks for a cooperative stop, the second forces it. Where an
+//! attempt's window is shown, SIGWINCH is a new size and SIGHUP the end of the terminal.
 
 use crate::failure::Failure;
 use nix::sys::signal::{SigSet, Signal};
 use placement::{AttemptId, Code, Placement, Refusal, StopMode};
 use std::io::Write as _;
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -14,6 +16,16 @@ const INTERRUPTED: i32 = 130;
 #[derive(Debug, Clone)]
 pub(crate) struct Signals {
     target: Arc<Mutex<Target>>,
+    terminal: Arc<Mutex<Option<Sender<TerminalEvent>>>>,
+}
+
+/// What became of the terminal in which a window is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TerminalEvent {
+    /// It may have another size.
+    Resized,
+    /// It is gone.
+    HungUp,
 }
 
 #[derive(Debug)]
@@ -33,15 +45,18 @@ impl Signals {
     /// UNAVAILABLE where no thread can be had: nothing is launched that could not be stopped.
     pub(crate) fn take() -> Result<Self, Failure> {
         let mut set = SigSet::empty();
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGWINCH] {
             set.add(signal);
         }
         let target = Arc::new(Mutex::new(Target::Nothing { signals: 0 }));
-        let signals = Self { target: Arc::clone(&target) };
+        let terminal = Arc::new(Mutex::new(None));
+        let signals = Self { target: Arc::clone(&target), terminal: Arc::clone(&terminal) };
         if set.thread_block().is_ok() {
             let taken = thread::Builder::new().spawn(move || {
-                while set.wait().is_ok() {
-                    receive(&target);
+                while let Ok(signal) = set.wait() {
+                    if !is_of_terminal(signal, &terminal) {
+                        receive(&target);
+                    }
                 }
             });
             taken.map_err(|_| {
@@ -50,6 +65,11 @@ impl Signals {
             })?;
         }
         Ok(signals)
+    }
+
+    /// Tells of the terminal from here on.
+    pub(crate) fn tell(&self, terminal: Sender<TerminalEvent>) {
+        *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = Some(terminal);
     }
 
     /// Names the attempt that the signals stop, those included that came before.
@@ -64,6 +84,23 @@ impl Signals {
             stop(host, attempt, nth);
         }
     }
+}
+
+/// Says whether a signal is about the terminal and no wish to stop anything.
+fn is_of_terminal(signal: Signal, terminal: &Mutex<Option<Sender<TerminalEvent>>>) -> bool {
+    let terminal = terminal.lock().unwrap_or_else(PoisonError::into_inner);
+    let event = if signal == Signal::SIGWINCH {
+        TerminalEvent::Resized
+    } else if signal == Signal::SIGHUP && terminal.is_some() {
+        TerminalEvent::HungUp
+    } else {
+        return false;
+    };
+    if let Some(terminal) = &*terminal {
+        // Whoever listens does so to the end of this process.
+        terminal.send(event).ok();
+    }
+    true
 }
 
 fn receive(target: &Mutex<Target>) {

@@ -53,8 +53,10 @@ fn pieces_and_exit(data: &mut Data, of: u64, count: usize) -> Vec<Piece> {
                 exits += 1;
                 generation
             }
-            other
-            @ (FromRunner::Eof(_) | FromRunner::Finished { .. } | FromRunner::InputAck(_)) => {
+            other @ (FromRunner::Eof(_)
+            | FromRunner::Finished { .. }
+            | FromRunner::InputAck(_)
+            | FromRunner::ResizeAck(_)) => {
                 panic!("{other:?}")
             }
         };

@@ -41,7 +41,7 @@ fn answer(data: &mut Data, said: &mut Vec<u8>) -> InputAck {
         match data.receive().expect("the link stays open") {
             FromRunner::InputAck(ack) => return ack,
             FromRunner::Chunk(chunk) => said.extend(chunk.bytes),
-            FromRunner::Eof(_) | FromRunner::Exit { .. } => {}
+            FromRunner::Eof(_) | FromRunner::Exit { .. } | FromRunner::ResizeAck(_) => {}
             FromRunner::Finished { .. } => panic!("the runner ended"),
         }
     }

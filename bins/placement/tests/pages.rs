@@ -7,7 +7,7 @@ fn program() -> Program {
 }
 
 /// What is known only to be refused by name.
-const NOT_OFFERED: [&str; 4] = ["worktree", "wait-session", "window", "wait-login"];
+const NOT_OFFERED: [&str; 3] = ["worktree", "wait-session", "wait-login"];
 
 #[test]
 fn every_shell_gets_completions_of_what_is_offered() {
@@ -15,7 +15,7 @@ fn every_shell_gets_completions_of_what_is_offered() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let said = program.run(["completions", shell]);
         assert_eq!((said.code, said.stderr.as_str()), (0, ""), "{shell}");
-        for word in ["close-stdin", "prune", "resolve", "leftovers"] {
+        for word in ["close-stdin", "prune", "resolve", "leftovers", "window"] {
             assert!(said.stdout.contains(word), "{shell}: {word}");
         }
         for word in NOT_OFFERED {
@@ -41,6 +41,6 @@ fn a_manual_page_of_the_program_and_of_each_command() {
         assert!(!whole.contains(&word.replace('-', "\\-")), "{word}");
     }
     assert!(page(&["prune"]).contains("older\\-than"));
-    assert_eq!(program.run(["man", "window"]).code, 125);
+    assert_eq!(program.run(["man", "profile"]).code, 125);
     assert!(!program.root().exists());
 }

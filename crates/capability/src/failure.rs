@@ -35,7 +35,8 @@ impl Failure {
             | SpawnError::Pipe(_)
             | SpawnError::Duplicate(_)
             | SpawnError::Clone(_)
-            | SpawnError::Socket(_) => "making a PID namespace",
+            | SpawnError::Socket(_)
+            | SpawnError::Session(_) => "making a PID namespace",
         };
         Self { step, errno: error.errno() }
     }

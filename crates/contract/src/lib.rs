@@ -31,7 +31,7 @@ pub use id::{
 pub use request::{
     Access, EnvironmentName, ExecutableKind, Launch, LaunchRequest, Leftovers, Limits, OnHostLoss,
     PlannedExecutable, Purpose, ResourceGrant, SessionEnd, StdinMode, Subpath, Supervision,
-    Timeouts,
+    Timeouts, Window, WindowSize,
 };
 pub use secret::Secret;
 pub use state::{

@@ -128,6 +128,12 @@ pub const OUTSTANDING_CHUNKS_MAX: usize = 4;
 pub const COALESCE_MS: u64 = 5;
 /// Largest single write to a child's stdin, in bytes.
 pub const WRITE_BYTES_MAX: usize = 65_536;
+/// Widest window, in columns.
+pub const WINDOW_COLUMNS_MAX: u64 = 1_000;
+/// Highest window, in rows.
+pub const WINDOW_ROWS_MAX: u64 = 500;
+/// Longest name of a kind of terminal, in bytes.
+pub const TERM_BYTES_MAX: usize = 64;
 /// Write ids that a runner remembers; an older one is refused, never written again.
 pub const REMEMBERED_WRITES_MAX: usize = 256;
 /// Bytes of output kept in memory when no spool file is used.
@@ -141,7 +147,7 @@ pub const SPOOL_BYTES_LIMIT: u64 = 16 * 1024 * 1024 * 1024;
 /// Time in which a runner answers a control message, in milliseconds.
 pub const FENCE_MS: u64 = 2_000;
 
-/// Time between two sweeps of one host, in milliseconds: what is revoked or lost is noticed within it.
+/// Time between two sweeps of one host, in milliseconds: a lost runner is noticed within it.
 pub const SWEEP_DELAY_MS: u64 = 30_000;
 
 /// Longest that a sweep waits for one attempt, in milliseconds; no answer in time is no answer.

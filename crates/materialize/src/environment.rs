@@ -2,7 +2,7 @@
 //! supplies, and nothing else.
 
 use crate::failed::Failed;
-use crate::reserved::{ATTEMPT_MARKER, HOME, PATH, TMPDIR, is_reserved};
+use crate::reserved::{ATTEMPT_MARKER, HOME, PATH, TERM, TMPDIR, is_reserved};
 use camino::Utf8Path;
 use placement_contract::{Code, EnvironmentName, EvidenceKind, LaunchRequest, Secret};
 use std::collections::BTreeMap;
@@ -55,6 +55,9 @@ pub(crate) fn build(
     put(&mut all, PATH, owned.search_path.as_bytes())?;
     put(&mut all, HOME, owned.home.as_str().as_bytes())?;
     put(&mut all, TMPDIR, owned.tmp.as_str().as_bytes())?;
+    if let Some(window) = &request.supervision.window {
+        put(&mut all, TERM, window.term().as_bytes())?;
+    }
     put(&mut all, ATTEMPT_MARKER, request.attempt_id.as_str().as_bytes())?;
     Ok(Environment(all))
 }

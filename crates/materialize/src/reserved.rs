@@ -8,6 +8,8 @@ pub(crate) const PATH: &str = "PATH";
 pub(crate) const HOME: &str = "HOME";
 /// The private temporary directory.
 pub(crate) const TMPDIR: &str = "TMPDIR";
+/// The kind of terminal, where the child has a window.
+pub(crate) const TERM: &str = "TERM";
 /// The marker by which what is left of an attempt is found.
 pub const ATTEMPT_MARKER: &str = "PLACEMENT_ATTEMPT_ID";
 

@@ -3,10 +3,10 @@
 use crate::end::End;
 use crate::error::Error;
 use crate::host::{Placement, Rules};
-use crate::link::{InputOutcome, Link, LinkEnd};
+use crate::link::{InputOutcome, Link, LinkEnd, ResizeOutcome};
 use crate::output::{Output, Text};
-use placement_contract::{Attempt, AttemptId, Code, OnHostLoss, StreamName};
-use placement_service::{InputRefused, StopMode, Streams};
+use placement_contract::{Attempt, AttemptId, Code, OnHostLoss, Refusal, StreamName, WindowSize};
+use placement_service::{InputRefused, ResizeRefused, StopMode, Streams};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
@@ -140,6 +140,22 @@ impl AttemptHandle {
     pub fn close_input(&self) -> Result<(), Error> {
         self.inner.link()?.close_input();
         Ok(())
+    }
+
+    /// Says whether the child runs in a window ([`crate::Launch::window`]).
+    pub fn is_window(&self) -> bool {
+        self.inner.rules.is_window
+    }
+
+    /// Gives the child's window another size, 1 to 1000 columns and 1 to 500 rows, and waits until it
+    /// has it; its foreground program is told by SIGWINCH. The last size counts.
+    ///
+    /// A child that has ended or has no window is an outcome and not an error.
+    ///
+    /// # Errors
+    /// INVALID for another size; else as [`AttemptHandle::write_input`].
+    pub fn resize(&self, columns: u16, rows: u16) -> Result<ResizeOutcome, Error> {
+        self.inner.resize(columns, rows)
     }
 
     /// Returns a writer of the child's input for another thread.
@@ -279,6 +295,16 @@ impl Inner {
     fn write(&self, bytes: &[u8]) -> Result<InputOutcome, Error> {
         Ok(self.link()?.write(bytes))
     }
+
+    fn resize(&self, columns: u16, rows: u16) -> Result<ResizeOutcome, Error> {
+        let size = WindowSize::new(columns, rows).ok_or_else(|| {
+            Refusal::new(Code::Invalid, "a window has 1 to 1000 columns and 1 to 500 rows")
+        })?;
+        if !self.rules.is_window {
+            return Ok(ResizeOutcome::NotAccepted(ResizeRefused::NoWindow));
+        }
+        Ok(self.link()?.resize(size))
+    }
 }
 
 impl Input {
@@ -290,6 +316,17 @@ impl Input {
         match self.inner.upgrade() {
             Some(inner) => inner.write(bytes),
             None => Ok(InputOutcome::NotAccepted(InputRefused::NotBound)),
+        }
+    }
+
+    /// Resizes as [`AttemptHandle::resize`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resize(&self, columns: u16, rows: u16) -> Result<ResizeOutcome, Error> {
+        match self.inner.upgrade() {
+            Some(inner) => inner.resize(columns, rows),
+            None => Ok(ResizeOutcome::NotAccepted(ResizeRefused::NotBound)),
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Rules {
     pub(crate) on_host_loss: OnHostLoss,
     /// Whether the child has an input to write to.
     pub(crate) has_input: bool,
+    /// Whether the child is in a window.
+    pub(crate) is_window: bool,
 }
 
 impl Rules {
@@ -57,7 +59,9 @@ impl Rules {
         Self {
             on_host_loss: request.supervision.on_host_loss,
             has_input: request.supervision.stdin == StdinMode::Pipe
-                || request.launch.session_end.is_some(),
+                || request.launch.session_end.is_some()
+                || request.supervision.window.is_some(),
+            is_window: request.supervision.window.is_some(),
         }
     }
 }
@@ -101,7 +105,8 @@ impl Placement {
     ///
     /// A new attempt's program runs when this returns. A recorded one that lives is attached to,
     /// which takes its streams from whoever had them; one that ended is served from its log. What a
-    /// launch with a key leaves open, its scope and its policy, is as in its recorded attempt.
+    /// launch with a key leaves open, its scope and its policy, is as in its recorded attempt; where that was
+    /// pruned, the host fills it in, and a retry after the host was changed is a CONFLICT.
     ///
     /// # Errors
     /// The refusal of the step that failed: INVALID, DENIED, FORBIDDEN and `UNSUPPORTED_CAPABILITY`
@@ -273,6 +278,12 @@ impl Placement {
         Ok(self.service().resolve(attempt_id, operator, reason)?)
     }
 
+    /// Returns as whom this host may settle an uncertain attempt by a word: its owner where operators
+    /// are named, else the user who owns the root.
+    pub fn operator(&self) -> OwnerId {
+        self.service().own_operator()
+    }
+
     /// Returns the launch policy of who names none.
     pub fn default_policy(&self) -> PolicyRef {
         self.service().snapshot().policy().r#ref.clone()
@@ -292,7 +303,7 @@ impl Placement {
     ///
     /// # Errors
     /// `NOT_FOUND`; CONFLICT for an attempt that was not started, and where its runner does not
-    /// answer. An input that cannot be closed any more is an answer and not an error.
+    /// answer; `UNSUPPORTED_CAPABILITY` for a window. An input that cannot be closed any more is an answer and not an error.
     pub fn close_stdin(&self, attempt_id: &AttemptId) -> Result<StdinClosing, Error> {
         Ok(self.service().close_stdin(attempt_id)?)
     }

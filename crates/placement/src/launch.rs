@@ -28,6 +28,8 @@ pub struct Launch {
     pub(crate) required_cleanup: Option<CleanupScope>,
     pub(crate) timeouts: Timeouts,
     pub(crate) supervision: Supervision,
+    /// Columns, rows and the kind of terminal.
+    pub(crate) window: Option<(u16, u16, String)>,
 }
 
 impl Launch {
@@ -50,6 +52,7 @@ impl Launch {
             required_cleanup: None,
             timeouts: Timeouts::default(),
             supervision: Supervision::default(),
+            window: None,
         }
     }
 
@@ -124,6 +127,18 @@ impl Launch {
     #[must_use]
     pub fn stdin_pipe(mut self) -> Self {
         self.supervision.stdin = StdinMode::Pipe;
+        self
+    }
+
+    /// Runs the child in a window: a terminal of its own is all of its streams and controls its
+    /// session. It has this size, 1 to 1000 columns and 1 to 500 rows, before the program runs, and
+    /// `term` is its TERM.
+    ///
+    /// What is written to it comes as its standard output; input is written, and the size changed, by
+    /// the [`crate::AttemptHandle`]. A launch with a key that is recorded keeps its recorded window.
+    #[must_use]
+    pub fn window(mut self, columns: u16, rows: u16, term: impl Into<String>) -> Self {
+        self.window = Some((columns, rows, term.into()));
         self
     }
 

@@ -21,14 +21,14 @@ pub use end::End;
 pub use error::Error;
 pub use host::Placement;
 pub use launch::Launch;
-pub use link::InputOutcome;
+pub use link::{InputOutcome, ResizeOutcome};
 pub use observer::{Observer, Seen};
 pub use output::{Chunk, Output, Text, TextPiece, Utf8Decoder};
 pub use placement_contract::{
     Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Controller,
     Digest, EnvironmentName, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation,
     Leftovers, Liveness, Mechanism, MechanismReport, OnHostLoss, Outcome, OwnerId, PolicyRef,
-    Pruned, Refusal, Status, StdinMode, StreamName, Timeouts, Timestamp,
+    Pruned, Refusal, Status, StdinMode, StreamName, Timeouts, Timestamp, WindowSize,
 };
 pub use placement_policy::{
     AdmittedTable, CONFIG_BYTES_MAX, Config, ConfigError, EnvironmentTable, HostTable,
@@ -37,7 +37,8 @@ pub use placement_policy::{
 pub use placement_runner::SystemClock;
 pub use placement_service::{
     Adopted, AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept,
-    Pruning, Reconciled, StdinClosing, StopMode, Sweep, Swept, Unreadable, Verified, VerifyFault,
+    Pruning, Reconciled, ReconciledAll, ResizeRefused, StdinClosing, StopMode, Sweep, Swept,
+    Unreadable, Verified, VerifyFault,
 };
 
 /// Bounds of what a host passes on, in bytes.
@@ -48,6 +49,11 @@ pub mod limits {
 /// Time between two sweeps of one host.
 pub const SWEEP_DELAY: std::time::Duration =
     std::time::Duration::from_millis(placement_contract::limits::SWEEP_DELAY_MS);
+
+/// The terminal of a host that shows an attempt's window: its size, its raw mode, and the way back.
+pub mod terminal {
+    pub use placement_process::{RawTerminal, SavedTerminal, terminal_size as size};
+}
 
 /// Becoming the runner of an attempt.
 ///

@@ -7,8 +7,8 @@
 use crate::error::Error;
 use crate::output::Chunk;
 use placement_contract::limits::{OUTSTANDING_CHUNKS_MAX, WRITE_BYTES_MAX};
-use placement_contract::{Refusal, StreamName};
-use placement_service::{InputRefused, InputSender, Item, Streams};
+use placement_contract::{Refusal, StreamName, WindowSize};
+use placement_service::{InputRefused, InputSender, Item, ResizeRefused, Streams};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,6 +51,8 @@ struct State {
     open: BTreeMap<StreamName, Open>,
     /// Answers to writes that nobody took yet.
     answers: BTreeMap<u64, Option<InputRefused>>,
+    /// Answers to new sizes of the window that nobody took yet.
+    sizes: BTreeMap<u64, Option<ResizeRefused>>,
     /// Writes that are not answered.
     unanswered: usize,
     /// Why nothing more comes.
@@ -107,6 +109,18 @@ pub enum InputOutcome {
     Unanswered,
 }
 
+/// What became of a new size for a child's window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum ResizeOutcome {
+    /// The window has it, and its program was told where it is another one than before.
+    Accepted,
+    /// The child has no window, has ended, or is another recipient's by now.
+    NotAccepted(ResizeRefused),
+    /// The link ended before the answer.
+    Unanswered,
+}
+
 impl Link {
     /// Takes the streams over; connects at once where the child has an input to write to.
     ///
@@ -121,6 +135,7 @@ impl Link {
             consumed: None,
             open,
             answers: BTreeMap::new(),
+            sizes: BTreeMap::new(),
             unanswered: 0,
             end: None,
             settled: false,
@@ -193,6 +208,19 @@ impl Link {
         outcome
     }
 
+    /// Sends a new size of the window and waits for the answer.
+    pub(crate) fn resize(&self, size: WindowSize) -> ResizeOutcome {
+        let Some(sender) = &self.input else {
+            return ResizeOutcome::NotAccepted(ResizeRefused::Exited);
+        };
+        let Ok(resize_id) = sender.resize(size) else { return ResizeOutcome::Unanswered };
+        match self.wait(Role::Writer, |state| state.sizes.remove(&resize_id)) {
+            Ok(None) => ResizeOutcome::Accepted,
+            Ok(Some(ResizeRefused::Uncertain)) | Err(_) => ResizeOutcome::Unanswered,
+            Ok(Some(refused)) => ResizeOutcome::NotAccepted(refused),
+        }
+    }
+
     /// Asks to close the input after everything that was written; does not wait until it is.
     pub(crate) fn close_input(&self) {
         let Some(sender) = &self.input else { return };
@@ -218,7 +246,10 @@ impl Link {
             // The first piece that was not seen yet lies behind everything that was acknowledged.
             while let Ok(Some(item)) = streams.next(Some(Instant::now())) {
                 let is_last = match item {
-                    Item::Exit { .. } | Item::Input { .. } | Item::Gap { .. } => false,
+                    Item::Exit { .. }
+                    | Item::Input { .. }
+                    | Item::Resized { .. }
+                    | Item::Gap { .. } => false,
                     Item::Chunk { .. } | Item::Eof { .. } | Item::Taken | Item::End => true,
                 };
                 items.push(item);
@@ -347,6 +378,9 @@ impl State {
             Ok(Some(Item::Input { write_id, refused })) => {
                 self.unanswered = self.unanswered.saturating_sub(1);
                 self.answers.insert(write_id, refused);
+            }
+            Ok(Some(Item::Resized { resize_id, refused })) => {
+                self.sizes.insert(resize_id, refused);
             }
             // The exit is read from the record, where it is durable; bytes that were dropped
             // beyond the transcript's bound show as a step in the offsets.

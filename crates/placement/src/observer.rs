@@ -44,7 +44,12 @@ impl Observer {
                 }
                 Some(Item::Gap { bytes }) => Seen::Gap { bytes },
                 Some(Item::End | Item::Taken) => Seen::End,
-                Some(Item::Eof { .. } | Item::Exit { .. } | Item::Input { .. }) => continue,
+                Some(
+                    Item::Eof { .. }
+                    | Item::Exit { .. }
+                    | Item::Input { .. }
+                    | Item::Resized { .. },
+                ) => continue,
                 None => Seen::Nothing,
             });
         }

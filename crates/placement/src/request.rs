@@ -8,7 +8,7 @@ use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
     Access, ActionId, AttemptId, BindingRef, CleanupScope, Code, EnvironmentName, ExitObservation,
     GrantRef, IdempotencyKey, LaunchRequest, OwnerId, PolicyRef, ProfileId, Purpose, Refusal,
-    ResourceGrant, ResourceName, Subpath, Timestamp,
+    ResourceGrant, ResourceName, Subpath, Supervision, Timestamp, Window, WindowSize,
 };
 use placement_policy::{Named, Snapshot};
 use sha2::{Digest as _, Sha256};
@@ -49,6 +49,7 @@ pub(crate) struct FilledIn {
     profile: Named<ProfileId>,
     policy: PolicyRef,
     required_cleanup: CleanupScope,
+    window: Option<Window>,
 }
 
 impl FilledIn {
@@ -59,6 +60,7 @@ impl FilledIn {
             profile: snapshot.profile().clone(),
             policy: snapshot.policy().r#ref.clone(),
             required_cleanup: strongest,
+            window: None,
         }
     }
 
@@ -70,6 +72,7 @@ impl FilledIn {
             profile: Named { r#ref: request.profile_id, digest: request.profile_digest },
             policy: request.policy_ref,
             required_cleanup: request.required_cleanup,
+            window: request.supervision.window,
         }
     }
 }
@@ -93,6 +96,7 @@ pub(crate) fn request(
         }
         None => filled_in.policy,
     };
+    let window = window(launch.window, filled_in.window)?;
     let arguments = launch.arguments.iter().map(|text| argument("argument", text));
     let request = LaunchRequest {
         idempotency_key: names.key,
@@ -132,7 +136,7 @@ pub(crate) fn request(
         required_exit_observation: ExitObservation::Independent,
         timeouts: launch.timeouts,
         options: PreparerOptions::default(),
-        supervision: launch.supervision,
+        supervision: Supervision { window, ..launch.supervision },
     };
     Ok(request.checked().map_err(Refusal::from)?)
 }
@@ -202,6 +206,24 @@ fn grant(
         purpose: Purpose::Project,
     });
     Ok(name)
+}
+
+/// Makes the window of a launch. A recorded one stands: whoever follows it has another terminal, which
+/// does not make it another launch.
+fn window(
+    asked: Option<(u16, u16, String)>,
+    recorded: Option<Window>,
+) -> Result<Option<Window>, Error> {
+    let Some((columns, rows, term)) = asked else { return Ok(None) };
+    if recorded.is_some() {
+        return Ok(recorded);
+    }
+    let size = WindowSize::new(columns, rows)
+        .ok_or_else(|| invalid("a window has 1 to 1000 columns and 1 to 500 rows".to_owned()))?;
+    let window = Window::new(size, &term).ok_or_else(|| {
+        invalid("the kind of terminal must be 1 to 64 printable ASCII characters".to_owned())
+    })?;
+    Ok(Some(window))
 }
 
 /// Takes a path from the current directory; `..` is resolved where the path exists.
@@ -319,6 +341,25 @@ mod tests {
         let error = check_directories(&request, &snapshot).unwrap_err();
         assert_eq!(error.code(), Code::Invalid);
         assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+    }
+
+    #[test]
+    fn a_recorded_window_stands() {
+        let launch = |columns| Launch::program("sh").key("k").window(columns, 24, "xterm");
+        let (first, mut snapshot) = made(launch(80)).unwrap();
+        let names = Names::of(&owner(), Some("k"), &now()).unwrap();
+        let recorded = FilledIn::of_recorded(first.clone());
+        let again = request(launch(100), names, &owner(), recorded, &mut snapshot).unwrap();
+        assert_eq!(again.digest(), first.digest());
+        assert_ne!(made(launch(100)).unwrap().0.digest(), first.digest());
+    }
+
+    #[test]
+    fn a_window_out_of_bounds_is_refused() {
+        for (columns, rows, term) in [(0, 24, "xterm"), (80, 501, "xterm"), (80, 24, "a\u{1b}b")] {
+            let error = made(Launch::program("sh").window(columns, rows, term)).unwrap_err();
+            assert_eq!(error.code(), Code::Invalid);
+        }
     }
 
     #[test]

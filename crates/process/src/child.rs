@@ -39,6 +39,8 @@ pub(crate) struct ChildPlan {
     pub(crate) environment: *const *const c_char,
     /// The descriptors to keep, sorted; all above 2.
     pub(crate) kept: [RawFd; 3],
+    /// Whether its stdin becomes the controlling terminal of a session of its own.
+    pub(crate) leads_session: bool,
     /// The process that made this one, when it must not outlive it; else 0.
     pub(crate) parent: libc::pid_t,
 }
@@ -61,6 +63,8 @@ pub enum ChildStep {
     Exec = 6,
     /// Seeing that the path still names the measured file.
     Changed = 7,
+    /// Becoming the leader of a session with its terminal.
+    Session = 8,
 }
 
 impl fmt::Display for ChildStep {
@@ -73,6 +77,7 @@ impl fmt::Display for ChildStep {
             Self::Descriptors => "closing other descriptors",
             Self::Exec => "executing the program",
             Self::Changed => "comparing the program with what was measured",
+            Self::Session => "leading a session on its terminal",
         })
     }
 }
@@ -87,6 +92,7 @@ impl ChildStep {
             Self::Descriptors,
             Self::Exec,
             Self::Changed,
+            Self::Session,
         ]
         .into_iter()
         .find(|step| *step as u8 == byte)
@@ -99,6 +105,8 @@ pub(crate) const REPORT_BYTES: usize = 8;
 pub(crate) const REPORT_FAILED: u8 = 1;
 /// The descriptor could not be executed and the path is tried next.
 pub(crate) const REPORT_FELL_BACK: u8 = 2;
+/// The new process leads its session and waits behind its gate.
+pub(crate) const REPORT_LEADS: u8 = 3;
 
 struct Failure {
     step: ChildStep,
@@ -113,6 +121,9 @@ pub(crate) unsafe fn become_program(plan: &ChildPlan) -> ! {
     if let Err(failure) = set_up(plan) {
         give_up(plan, &failure);
     }
+    if plan.leads_session {
+        report(plan.report, REPORT_LEADS, &Failure { step: ChildStep::Session, errno: 0 });
+    }
     if !released(plan.gate) {
         exit(NOT_RELEASED);
     }
@@ -121,8 +132,14 @@ pub(crate) unsafe fn become_program(plan: &ChildPlan) -> ! {
 }
 
 fn set_up(plan: &ChildPlan) -> Result<(), Failure> {
-    // SAFETY: takes numbers only.
-    check(unsafe { libc::setpgid(0, 0) }, ChildStep::Group)?;
+    if plan.leads_session {
+        // Nobody has made it the leader of a group before, which would refuse it.
+        // SAFETY: takes nothing.
+        check(unsafe { libc::setsid() }, ChildStep::Session)?;
+    } else {
+        // SAFETY: takes numbers only.
+        check(unsafe { libc::setpgid(0, 0) }, ChildStep::Group)?;
+    }
     default_signals();
     if plan.parent != 0 {
         die_with(plan.parent)?;
@@ -134,6 +151,10 @@ fn set_up(plan: &ChildPlan) -> Result<(), Failure> {
     for (target, source) in (0..).zip(plan.stdio) {
         // SAFETY: takes numbers only. The sources lie above 2, so none is overwritten.
         check(unsafe { libc::dup2(source, target) }, ChildStep::Stdio)?;
+    }
+    if plan.leads_session {
+        // SAFETY: takes numbers only; a terminal of another session is not taken from it.
+        check(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }, ChildStep::Session)?;
     }
     close_from(3, plan.kept)
         .map_err(|errno| Failure { step: ChildStep::Descriptors, errno: errno.raw() })

@@ -21,6 +21,7 @@ use rustix::process::{DumpableBehavior, WaitOptions};
 use rustix::thread::UnshareFlags;
 
 use crate::child;
+use crate::spawn::Session;
 use crate::sys;
 
 /// Size of one message to the runner: kind, step, two zeros, number (native order).
@@ -93,6 +94,8 @@ pub(crate) struct InitPlan<'a, T> {
     pub(crate) socket: BorrowedFd<'a>,
     /// The leader's working directory, opened outside.
     pub(crate) working_directory: Option<BorrowedFd<'a>>,
+    /// The session of the leader.
+    pub(crate) session: Session,
     /// The maps of a user namespace, where there is one.
     pub(crate) maps: Option<Maps<'a>>,
     /// What the leader does.
@@ -135,7 +138,7 @@ pub(crate) unsafe fn become_init<T>(plan: &InitPlan<'_, T>) -> ! {
     };
     // SAFETY: the kernel stored a new descriptor there, which is closed with all others below.
     let pidfd = unsafe { BorrowedFd::borrow_raw(pidfd) };
-    if let Err(errno) = hand_over(plan.socket, leader, pidfd) {
+    if let Err(errno) = hand_over(plan.socket, leader, pidfd, plan.session) {
         give_up(plan.socket, &Failure { step: NamespaceStep::Handover, errno });
     }
     reap(plan.socket, leader)
@@ -195,10 +198,14 @@ fn hand_over(
     socket: BorrowedFd<'_>,
     leader: rustix::process::Pid,
     pidfd: BorrowedFd<'_>,
+    session: Session,
 ) -> Result<(), rustix::io::Errno> {
-    // Done on both sides: it must lead its group before the runner reads its identity. Where it was
-    // faster and has already ended, nothing is lost.
-    rustix::process::setpgid(Some(leader), Some(leader)).ok();
+    // The leader of a group cannot lead a session any more, and says itself when it does.
+    if session == Session::Inherited {
+        // Done on both sides: it must lead its group before the runner reads its identity. Where it
+        // was faster and has already ended, nothing is lost.
+        rustix::process::setpgid(Some(leader), Some(leader)).ok();
+    }
     rustix::process::chdir(c"/")?;
     let mut kept = [socket.as_raw_fd(), pidfd.as_raw_fd()];
     kept.sort_unstable();

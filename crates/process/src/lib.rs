@@ -18,10 +18,12 @@ mod pipes;
 mod poll;
 mod probe;
 mod proof;
+mod raw;
 mod site;
 mod spawn;
 mod start;
 mod sys;
+mod terminal;
 mod tree;
 
 pub use child::ChildStep;
@@ -41,9 +43,11 @@ pub use pipes::{Pipe, PipeError, dev_null};
 pub use placement_identity::{Errno, Pid, Signal, SignalError};
 pub use probe::{Probe, ProbeState, spawn_probe};
 pub use proof::TreeGone;
+pub use raw::{RawTerminal, SavedTerminal, terminal_size};
 pub use site::{CgroupSite, SiteError};
-pub use spawn::{Birthplace, OnParentDeath, Program, Spawn, SpawnError, spawn};
+pub use spawn::{Birthplace, OnParentDeath, Program, Session, Spawn, SpawnError, spawn};
 pub use start::{StartError, Started, spawn_runner};
+pub use terminal::{PseudoTerminal, TerminalError, resize};
 pub use tree::{Containment, NotGone, Signalled, Tree, TreeError, TreeEvent, TreeState};
 
 fn errno(error: rustix::io::Errno) -> Errno {

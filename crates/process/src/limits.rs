@@ -14,6 +14,10 @@ pub(crate) const NEWBORN_END_MAX: Duration = Duration::from_secs(5);
 /// milliseconds, and a mount that waits for a stalled device must not hold the runner for ever.
 pub(crate) const NAMESPACE_WAIT_MAX: Duration = Duration::from_secs(10);
 
+/// How long a new process may take to lead a session on its terminal; a few system calls, behind
+/// whatever else the machine has to do.
+pub(crate) const SESSION_WAIT_MAX: Duration = Duration::from_secs(10);
+
 /// Processes that one look at a tree takes in; the default `pid_max` of a large machine is 4 Mi,
 /// and a tree of this size is past every limit an agent needs.
 pub(crate) const TREE_MEMBERS_MAX: usize = 65_536;

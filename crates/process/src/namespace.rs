@@ -22,7 +22,7 @@ use crate::leader::{self, WaitError};
 use crate::limits::{NAMESPACE_WAIT_MAX, NEWBORN_END_MAX};
 use crate::poll::{is_readable, wait_readable};
 use crate::proof::TreeGone;
-use crate::spawn::SpawnError;
+use crate::spawn::{Session, SpawnError};
 use crate::sys::{self, Surroundings};
 
 /// Holds the PID namespace that contains one tree, by its init, a child of this process.
@@ -123,6 +123,7 @@ impl PidNamespace {
 /// # Safety
 /// As for [`sys::clone_child`]: the routine runs in a child of a child.
 pub(crate) unsafe fn bear<T>(
+    session: Session,
     working_directory: Option<BorrowedFd<'_>>,
     routine: unsafe fn(&T) -> !,
     data: &T,
@@ -133,6 +134,7 @@ pub(crate) unsafe fn bear<T>(
         runners_end: ours.as_raw_fd(),
         socket: theirs.as_fd(),
         working_directory,
+        session,
         maps,
         routine,
         data,

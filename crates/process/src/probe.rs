@@ -9,7 +9,7 @@ use crate::child;
 use crate::leader::Leader;
 use crate::namespace::PidNamespace;
 use crate::poll::wait_readable;
-use crate::spawn::{Birthplace, SpawnError, bear};
+use crate::spawn::{Birthplace, Session, SpawnError, bear};
 use crate::sys;
 
 /// Holds a probe: a leader that ends at once and leaves a double-forked descendant in a session of
@@ -68,7 +68,8 @@ pub fn spawn_probe(birthplace: Birthplace<'_>) -> Result<Probe, SpawnError> {
     let kept = [held.min(told), held.max(told)];
     let plan = ProbePlan { lifeline: held, ready: told, kept };
     // SAFETY: `escape` is written for this call and the plan holds numbers only.
-    let (leader, namespace) = unsafe { bear(birthplace, None, escape, &plan) }?.into_parts();
+    let (leader, namespace) =
+        unsafe { bear(birthplace, Session::Inherited, None, escape, &plan) }?.into_parts();
     Ok(Probe { leader, namespace, lifeline, ready })
 }
 

@@ -7,11 +7,13 @@ use std::ptr;
 use placement_identity::{Errno, Pid};
 use rustix::pipe::PipeFlags;
 
-use crate::child::{ChildPlan, become_program};
+use crate::child::{ChildPlan, REPORT_BYTES, REPORT_FAILED, REPORT_LEADS, become_program};
 use crate::gate::{Gated, Newborn};
 use crate::init::NamespaceStep;
 use crate::leaf::CgroupLeaf;
+use crate::limits::SESSION_WAIT_MAX;
 use crate::namespace;
+use crate::poll::wait_readable;
 use crate::sys::{self, Surroundings};
 
 /// Says which program the new process becomes.
@@ -53,6 +55,8 @@ pub struct Spawn<'a> {
     pub birthplace: Birthplace<'a>,
     /// What becomes of it when the calling **thread** ends.
     pub on_parent_death: OnParentDeath,
+    /// The session it is in.
+    pub session: Session,
 }
 
 /// Says what a new process is born into.
@@ -76,6 +80,15 @@ pub enum OnParentDeath {
     Live,
 }
 
+/// Says which session the new process is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// That of whoever made it; it leads a group of its own there.
+    Inherited,
+    /// One of its own, which it leads; the terminal that is its stdin controls the session.
+    OnTerminal,
+}
+
 /// Says why no new process was made. Nothing is left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
@@ -97,6 +110,10 @@ pub enum SpawnError {
     /// The socket to the init of a PID namespace could not be made.
     #[error("cannot make the socket to the init of a PID namespace: {0}")]
     Socket(Errno),
+    /// The new process could not lead a session on its terminal: `EPERM` for a terminal of another
+    /// session, `ENOTTY` for none, `ESRCH` where the process has ended.
+    #[error("the process does not lead a session on its terminal: {0}")]
+    Session(Errno),
     /// The init of a PID namespace failed.
     #[error("the PID namespace failed at {}: {errno}", step.phrase())]
     Namespace {
@@ -116,6 +133,7 @@ impl SpawnError {
             | Self::Duplicate(errno)
             | Self::Clone(errno)
             | Self::Socket(errno)
+            | Self::Session(errno)
             | Self::Namespace { errno, .. } => Some(errno),
         }
     }
@@ -125,7 +143,7 @@ impl SpawnError {
 ///
 /// It leads its own process group and is born where it was said; it has only its stdio, default
 /// signal dispositions and an empty mask. The program does not run before [`Gated::open_gate`]. A PID
-/// namespace is waited for, some milliseconds.
+/// namespace and a session of its own are waited for, some milliseconds.
 ///
 /// # Errors
 /// [`SpawnError`] by variant. What the new process itself fails at is told when the gate is opened.
@@ -166,6 +184,7 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Gated, SpawnError> {
         argv: argv.as_ptr(),
         environment: environment.as_ptr(),
         kept,
+        leads_session: spawn.session == Session::OnTerminal,
         parent: match (spawn.birthplace, spawn.on_parent_death) {
             (Birthplace::Here | Birthplace::Leaf(_), OnParentDeath::Die) => {
                 Pid::this_process().as_raw()
@@ -177,7 +196,13 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Gated, SpawnError> {
     let directory = Some(spawn.working_directory);
     // SAFETY: `become_program` is written for this call, and every pointer of the plan points into
     // `spawn`, `argv` or `environment`, which live until the call returns.
-    let newborn = unsafe { bear(spawn.birthplace, directory, become_program, &plan) }?;
+    let newborn =
+        unsafe { bear(spawn.birthplace, spawn.session, directory, become_program, &plan) }?;
+    // Held until here, so that what the new process says can be told from its end.
+    drop((report_write, moved));
+    if spawn.session == Session::OnTerminal {
+        await_session(report_read.as_fd())?;
+    }
     Ok(Gated::new(newborn, gate_write, report_read))
 }
 
@@ -187,6 +212,7 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Gated, SpawnError> {
 /// As for [`sys::clone_child`].
 pub(crate) unsafe fn bear<T>(
     birthplace: Birthplace<'_>,
+    session: Session,
     working_directory: Option<BorrowedFd<'_>>,
     routine: unsafe fn(&T) -> !,
     data: &T,
@@ -196,13 +222,15 @@ pub(crate) unsafe fn bear<T>(
         Birthplace::Leaf(leaf) => Surroundings::Cgroup(leaf.directory()),
         Birthplace::PidNamespace => {
             // SAFETY: the caller vouches for the routine.
-            return unsafe { namespace::bear(working_directory, routine, data) };
+            return unsafe { namespace::bear(session, working_directory, routine, data) };
         }
     };
     // SAFETY: the caller vouches for the routine.
     let (pid, pidfd) =
         unsafe { sys::clone_child(surroundings, routine, data) }.map_err(SpawnError::Clone)?;
-    lead_own_group(pid);
+    if session == Session::Inherited {
+        lead_own_group(pid);
+    }
     Ok(Newborn::new(pid, pidfd))
 }
 
@@ -211,6 +239,27 @@ pub(crate) unsafe fn bear<T>(
 fn lead_own_group(pid: Pid) {
     let number = crate::raw_pid(pid);
     rustix::process::setpgid(Some(number), Some(number)).ok();
+}
+
+/// Waits until the new process leads its session: only then does its identity name its own group.
+///
+/// It is not made a group's leader from this side, since `setsid(2)` refuses one that is.
+fn await_session(report: BorrowedFd<'_>) -> Result<(), SpawnError> {
+    let failed = |errno| SpawnError::Session(Errno::from_raw(errno));
+    if !wait_readable(report, SESSION_WAIT_MAX) {
+        return Err(failed(libc::ETIMEDOUT));
+    }
+    let mut message = [0_u8; REPORT_BYTES];
+    let read = rustix::io::retry_on_intr(|| rustix::io::read(report, &mut message))
+        .map_err(|error| SpawnError::Session(crate::errno(error)))?;
+    let [kind, _, _, _, first, second, third, fourth] = message;
+    match (read, kind) {
+        (REPORT_BYTES, REPORT_LEADS) => Ok(()),
+        (REPORT_BYTES, REPORT_FAILED) => {
+            Err(failed(i32::from_ne_bytes([first, second, third, fourth])))
+        }
+        _ => Err(failed(libc::ESRCH)),
+    }
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), SpawnError> {

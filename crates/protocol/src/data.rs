@@ -3,6 +3,7 @@
 use crate::frame::{Flags, Frame, Header};
 use crate::json::{self, MessageError};
 use crate::kind::Kind;
+use crate::resize::{Resize, ResizeAck};
 use placement_contract::{Exit, Generation, StreamName};
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +98,9 @@ pub enum InputRefused {
     /// The child does not read, and as much as may wait is waiting.
     #[error("too much input is waiting")]
     Full,
+    /// A terminal has no end of its input; what its line discipline reads as one can be written.
+    #[error("a window has no end of its input")]
+    NoEnd,
     /// The write failed; a part of it may have been written.
     #[error("the input was written in part or not at all")]
     Uncertain,
@@ -134,6 +138,8 @@ pub enum FromRunner {
     },
     /// The answer to input.
     InputAck(InputAck),
+    /// The answer to a new size of the window.
+    ResizeAck(ResizeAck),
 }
 
 /// What a recipient sends over the data link.
@@ -148,6 +154,8 @@ pub enum FromRecipient {
     },
     /// Input.
     Input(Input),
+    /// A new size of the window.
+    Resize(Resize),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -201,6 +209,7 @@ impl FromRunner {
                 };
                 json::frame_with(header, &InputAckPayload { reason: ack.refused })
             }
+            Self::ResizeAck(ack) => ack.into_frame(),
         }
     }
 
@@ -243,6 +252,7 @@ impl FromRunner {
                 let write_id = header.sequence;
                 Ok(Self::InputAck(InputAck { write_id, generation, refused: payload.reason }))
             }
+            Kind::ResizeAck => ResizeAck::from_frame(&frame).map(Self::ResizeAck),
             other @ (Kind::Hello
             | Kind::Welcome
             | Kind::HelloRefused
@@ -253,7 +263,8 @@ impl FromRunner {
             | Kind::Request
             | Kind::Reply
             | Kind::Ack
-            | Kind::Input) => Err(MessageError::Kind(other)),
+            | Kind::Input
+            | Kind::Resize) => Err(MessageError::Kind(other)),
         }
     }
 }
@@ -277,6 +288,7 @@ impl FromRecipient {
                 };
                 (header, input.bytes)
             }
+            Self::Resize(resize) => return resize.into_frame(),
         };
         Frame::new(header, bytes).map_err(MessageError::Frame)
     }
@@ -295,6 +307,7 @@ impl FromRecipient {
                 end: header.flags.has(Flags::END),
                 bytes: frame.into_payload().into_vec(),
             })),
+            Kind::Resize => Resize::from_frame(&frame).map(Self::Resize),
             other @ (Kind::Hello
             | Kind::Welcome
             | Kind::HelloRefused
@@ -308,7 +321,8 @@ impl FromRecipient {
             | Kind::Eof
             | Kind::Exit
             | Kind::Finished
-            | Kind::InputAck) => Err(MessageError::Kind(other)),
+            | Kind::InputAck
+            | Kind::ResizeAck) => Err(MessageError::Kind(other)),
         }
     }
 }

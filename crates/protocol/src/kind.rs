@@ -53,6 +53,10 @@ pub enum Kind {
     Input = 53,
     /// Whether input was accepted.
     InputAck = 54,
+    /// A new size of the child's window.
+    Resize = 55,
+    /// Whether the window has it.
+    ResizeAck = 56,
 }
 
 /// Which fields of the header a kind carries; the others must be zero.
@@ -92,6 +96,8 @@ impl Kind {
         Self::Ack,
         Self::Input,
         Self::InputAck,
+        Self::Resize,
+        Self::ResizeAck,
     ];
 
     /// Finds the kind with a number.
@@ -118,7 +124,9 @@ impl Kind {
             | Self::Finished
             | Self::Ack
             | Self::Input
-            | Self::InputAck => matches!(link, LinkKind::Data),
+            | Self::InputAck
+            | Self::Resize
+            | Self::ResizeAck => matches!(link, LinkKind::Data),
         }
     }
 
@@ -138,7 +146,9 @@ impl Kind {
             | Self::Request
             | Self::Reply
             | Self::Exit
-            | Self::InputAck => JSON_BYTES_MAX,
+            | Self::InputAck
+            | Self::Resize
+            | Self::ResizeAck => JSON_BYTES_MAX,
         }
     }
 
@@ -152,9 +162,11 @@ impl Kind {
             Self::Chunk => Carries::OUTPUT,
             Self::Eof => Carries { flags: Flags::TRUNCATED, ..Carries::OUTPUT },
             Self::Exit | Self::Finished => Carries::GENERATION,
-            Self::Ack => Carries::SEQUENCE,
+            Self::Ack | Self::Resize => Carries::SEQUENCE,
             Self::Input => Carries { flags: Flags::END, ..Carries::SEQUENCE },
-            Self::InputAck => Carries { flags: Flags::ACCEPTED, ..Carries::SEQUENCE },
+            Self::InputAck | Self::ResizeAck => {
+                Carries { flags: Flags::ACCEPTED, ..Carries::SEQUENCE }
+            }
             Self::Hello
             | Self::Welcome
             | Self::HelloRefused

@@ -12,6 +12,7 @@ mod kind;
 pub mod limits;
 mod order;
 mod reply;
+mod resize;
 mod token;
 mod version;
 pub mod window;
@@ -29,6 +30,7 @@ pub use reply::{
     AttachRefused, AttachReply, ControlAnswer, ControlReply, Expected, ReplyError, StdinRefused,
     StdinReply, StopReply,
 };
+pub use resize::{Resize, ResizeAck, ResizeRefused};
 pub use token::Token;
 pub use version::{SPOKEN, VersionRange};
 pub use window::Window;

@@ -87,8 +87,8 @@ pub struct AttachReply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum StdinRefused {
-    /// This version does not offer it.
-    #[error("closing the input is not offered by this version")]
+    /// The child's input has no end.
+    #[error("a window has no end of its input")]
     Unsupported,
     /// The child has exited.
     #[error("the child has exited")]

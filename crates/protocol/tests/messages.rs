@@ -6,15 +6,16 @@ use placement_contract::attempt::RunnerStatus;
 use placement_contract::{
     AttemptId, CapabilityReport, CleanupScope, Code, Controller, EnvironmentName, ExecutionState,
     Exit, ExitObservation, Generation, Id, Mechanism, MechanismReport, OwnerId, RecipientId,
-    Refusal, Secret, StreamName,
+    Refusal, Secret, StreamName, WindowSize,
 };
 use placement_identity::ProcessIdentity;
 use placement_protocol::{
     Attach, AttachRefused, AttachReply, Chunk, ControlAnswer, ControlCall, ControlReply,
     ControlRequest, Environment, Eof, ExitNotice, Expected, Frame, FrameError, FromRecipient,
     FromRunner, Header, Hello, HelloRefused, Input, InputAck, InputRefused, Kind, LaunchOrder,
-    LinkKind, MessageError, Order, OrderReply, RefusedWhy, ReplyError, SPOKEN, StdinRefused,
-    StdinReply, Stop, StopMode, StopReply, StoreLocation, Token, VersionRange, Welcome,
+    LinkKind, MessageError, Order, OrderReply, RefusedWhy, ReplyError, Resize, ResizeAck,
+    ResizeRefused, SPOKEN, StdinRefused, StdinReply, Stop, StopMode, StopReply, StoreLocation,
+    Token, VersionRange, Welcome,
 };
 use std::collections::BTreeMap;
 
@@ -393,6 +394,7 @@ fn everything_that_a_runner_sends_survives_the_wire() {
         truncated: true,
     };
     let ack = InputAck { write_id: 4, generation: ONE.next(), refused: None };
+    let resized = ResizeAck { resize_id: 5, generation: ONE.next(), refused: None };
     for message in [
         FromRunner::Chunk(Chunk {
             stream: StreamName::Stdout,
@@ -410,6 +412,8 @@ fn everything_that_a_runner_sends_survives_the_wire() {
         FromRunner::Finished { generation: ONE },
         FromRunner::InputAck(ack),
         FromRunner::InputAck(InputAck { refused: Some(InputRefused::NotBound), ..ack }),
+        FromRunner::ResizeAck(resized),
+        FromRunner::ResizeAck(ResizeAck { refused: Some(ResizeRefused::NotBound), ..resized }),
     ] {
         let frame = message.clone().into_frame().unwrap();
         assert_eq!(FromRunner::from_frame(frame), Ok(message));
@@ -423,6 +427,35 @@ fn everything_that_a_recipient_sends_survives_the_wire() {
         let frame = input.clone().into_frame().unwrap();
         assert_eq!(FromRecipient::from_frame(frame), Ok(input));
     }
+    let size = WindowSize::new(1000, 500).unwrap();
+    let resize = FromRecipient::Resize(Resize { resize_id: 7, generation: ONE, size });
+    let frame = resize.clone().into_frame().unwrap();
+    assert_eq!(FromRecipient::from_frame(frame), Ok(resize));
+}
+
+#[test]
+fn an_absurd_size_is_refused() {
+    let header = Header { generation: ONE, sequence: 1, ..Header::plain(Kind::Resize) };
+    for json in [
+        r#"{"columns":0,"rows":0}"#,
+        r#"{"columns":65535,"rows":65535}"#,
+        r#"{"columns":1001,"rows":1}"#,
+        r#"{"columns":80,"rows":501}"#,
+        r#"{"columns":80}"#,
+        r#"{"columns":80,"rows":24,"depth":1}"#,
+    ] {
+        let frame = Frame::new(header, json.as_bytes().to_vec()).unwrap();
+        let refused = FromRecipient::from_frame(frame);
+        assert_eq!(refused, Err(MessageError::Malformed(Kind::Resize)), "{json}");
+    }
+}
+
+#[test]
+fn an_accepted_size_with_a_reason_is_refused() {
+    let ack = ResizeAck { resize_id: 4, generation: ONE, refused: None };
+    let frame = FromRunner::ResizeAck(ack).into_frame().unwrap();
+    let changed = Frame::new(*frame.header(), br#"{"reason":"no_window"}"#.to_vec()).unwrap();
+    assert_eq!(FromRunner::from_frame(changed), Err(MessageError::Field("reason")));
 }
 
 #[test]

@@ -166,6 +166,7 @@ impl Claimed {
             oom_kills: 0,
             gone_without_child: None,
             pipes: Pipes::default(),
+            window: None,
             deadline: None,
             orphans_ended: false,
             spool_failed: false,

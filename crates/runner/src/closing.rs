@@ -37,6 +37,8 @@ impl Runner {
     pub(crate) fn close_stdin(&mut self, peer: u32, probe: u64) {
         let refused = if self.has_exited() {
             Some(StdinRefused::Exited)
+        } else if self.has_window() {
+            Some(StdinRefused::Unsupported)
         } else if !self.input.has_begun() {
             Some(StdinRefused::NotStarted)
         } else if self.input.is_closed() {

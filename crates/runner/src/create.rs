@@ -2,19 +2,21 @@
 //! opening of the gate.
 
 use crate::input::{Input, Writer};
+use crate::plumbing::Plumbing;
 use crate::refused::NotStarted;
-use crate::runner::{Also, Gate, Pipes, Runner};
+use crate::runner::{Also, Gate, Runner};
 use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{
-    CleanupScope, Code, EvidenceKind, ExecutableKind, ExecutionState, Mechanism, StdinMode,
+    CleanupScope, Code, EvidenceKind, ExecutableKind, ExecutionState, Mechanism, StreamName,
 };
 use placement_executable::Measured;
+use placement_homes::StreamEnd;
 use placement_identity::{IdentityError, ProcessIdentity};
 use placement_materialize::{Inputs, Materialization, Progress, Ready, Values};
 use placement_process::{
     Birthplace, CgroupLeaf, CgroupSite, Containment, ExecOutcome, ExecWay, Gated, LimitError,
-    OnParentDeath, Opened, PidNamespace, Pipe, Program, Spawn, Tree, dev_null, spawn,
+    OnParentDeath, Opened, PidNamespace, Program, Spawn, Tree, spawn,
 };
 use placement_protocol::StopMode;
 use placement_store::{Fields, RecordError};
@@ -76,7 +78,11 @@ impl Runner {
             None => None,
         };
         let fields = Fields { leaf_path: leaf_path.map(Into::into), ..Fields::default() };
-        let entry = Entry::row(EvidenceKind::ChildCreating, self.containment_phrase())
+        let mut detail = self.containment_phrase().to_owned();
+        if let Some(window) = &self.request.supervision.window {
+            detail = format!("{detail}, in a window of {}", window.size());
+        }
+        let entry = Entry::row(EvidenceKind::ChildCreating, detail)
             .expecting(&[ExecutionState::Starting])
             .with(fields);
         // A stop that was recorded first has left `stopping` behind, and no child is created.
@@ -107,8 +113,8 @@ impl Runner {
     }
 
     fn spawn(&mut self, ready: &Ready, leaf: Option<CgroupLeaf>) -> Result<Created, NotStarted> {
-        let plumbing = self.plumb().map_err(|()| {
-            NotStarted::plain(Code::Unavailable, "the pipes of the child could not be made")
+        let plumbing = Plumbing::of(&self.request).map_err(|_| {
+            NotStarted::plain(Code::Unavailable, "the streams of the child could not be made")
         })?;
         // The last look before the process is made: what was measured is still what is there.
         ready.program.seen_again().map_err(|changed| {
@@ -121,15 +127,16 @@ impl Runner {
             argv: c_strings(&ready.argv),
             environment: ready.environment.assignments(),
             working_directory: ready.working_directory.as_fd(),
-            stdin: plumbing.stdin_theirs.as_fd(),
-            stdout: plumbing.stdout.theirs.as_fd(),
-            stderr: plumbing.stderr.theirs.as_fd(),
+            stdin: plumbing.theirs.stdin(),
+            stdout: plumbing.theirs.stdout(),
+            stderr: plumbing.theirs.stderr(),
             birthplace: match (&leaf, self.mechanism) {
                 (Some(leaf), _) => Birthplace::Leaf(leaf),
                 (None, Some(Mechanism::PidNamespace)) => Birthplace::PidNamespace,
                 (None, Some(Mechanism::Cgroup | Mechanism::Subreaper) | None) => Birthplace::Here,
             },
             on_parent_death: OnParentDeath::Die,
+            session: plumbing.theirs.session(),
         });
         let gated = match spawned {
             Ok(gated) => gated,
@@ -141,13 +148,15 @@ impl Runner {
                 return Err(NotStarted::plain(Code::Unavailable, error.to_string()));
             }
         };
-        self.pipes = Pipes {
-            stdout: Some(plumbing.stdout.ours),
-            stderr: Some(plumbing.stderr.ours),
-            discarding: false,
-        };
+        self.pipes = plumbing.pipes;
+        self.window = plumbing.theirs.into_window();
+        if self.window.is_some() {
+            // A terminal is one stream.
+            let outcome = self.output.end(StreamName::Stderr, StreamEnd::Whole, Instant::now());
+            self.note_spool(outcome);
+        }
         let kind = ready.program.measurement().kind;
-        Ok(Created { gated, leaf, stdin: plumbing.stdin_ours, kind })
+        Ok(Created { gated, leaf, stdin: plumbing.stdin, kind })
     }
 
     /// Commits who the process is, and opens its gate: a program never runs unrecorded.
@@ -304,33 +313,6 @@ impl Runner {
             (CleanupScope::DirectProcess, _) => "by itself",
         }
     }
-
-    fn plumb(&self) -> Result<Plumbing, ()> {
-        let launch = &self.request.launch;
-        let wants_input = launch.stdin.is_some()
-            || launch.session_end.is_some()
-            || self.request.supervision.stdin == StdinMode::Pipe;
-        let (stdin_theirs, stdin_ours) = if wants_input {
-            let pipe = Pipe::to_child().map_err(|_| ())?;
-            (pipe.theirs, Some(pipe.ours))
-        } else {
-            (dev_null().map_err(|_| ())?, None)
-        };
-        Ok(Plumbing {
-            stdin_theirs,
-            stdin_ours,
-            stdout: Pipe::from_child().map_err(|_| ())?,
-            stderr: Pipe::from_child().map_err(|_| ())?,
-        })
-    }
-}
-
-/// Both ends of everything between runner and child.
-struct Plumbing {
-    stdin_theirs: OwnedFd,
-    stdin_ours: Option<OwnedFd>,
-    stdout: Pipe,
-    stderr: Pipe,
 }
 
 /// Reads who the process is, and its init where it has one.

@@ -11,6 +11,7 @@ mod finish;
 mod input;
 mod memory_spool;
 mod output;
+mod plumbing;
 mod refused;
 mod run;
 mod runner;
@@ -18,6 +19,7 @@ mod scribe;
 mod serve;
 mod stop;
 mod supervise;
+mod window;
 
 pub use clock::SystemClock;
 pub use enter::{enter, is_runner_process, was_entered};

@@ -6,6 +6,7 @@ use crate::input::Input;
 use crate::output::{Output, SpoolFailed};
 use crate::scribe::{Entry, NotRecorded, Scribe, Ticket};
 use crate::stop::{Stop, StopCause};
+use crate::window::Window;
 use placement_contract::{
     EvidenceKind, ExecutionState, Exit, LaunchRequest, Mechanism, OnHostLoss, StreamName,
 };
@@ -52,6 +53,8 @@ pub(crate) struct Runner {
     /// The leaf of a child that never ran, removed.
     pub(crate) gone_without_child: Option<TreeGone>,
     pub(crate) pipes: Pipes,
+    /// The child's terminal, until it has ended.
+    pub(crate) window: Option<Window>,
     pub(crate) deadline: Option<Instant>,
     /// A child or an orphan has ended since the last reaping.
     pub(crate) orphans_ended: bool,
@@ -172,7 +175,10 @@ impl Runner {
     /// Accepts a stop, from wherever it comes.
     pub(crate) fn request_stop(&mut self, mode: StopMode, grace: Duration, cause: StopCause) {
         let Some(detail) = self.stop.request(mode, grace, cause) else { return };
-        self.record(EvidenceKind::StopRequested, detail);
+        let ticket = self.scribe.push(Entry::row(EvidenceKind::StopRequested, detail));
+        if cause != StopCause::Unrecorded {
+            self.stop.hold(ticket, Instant::now());
+        }
         if !self.has_exited() {
             self.state = ExecutionState::Stopping;
         }
@@ -328,6 +334,7 @@ impl Runner {
     /// Reads a pipe once, as far as there is room for what it holds.
     pub(crate) fn read_pipe(&mut self, stream: StreamName, now: Instant) {
         let room = self.output.room(stream);
+        let is_window = self.has_window();
         let pipe = match stream {
             StreamName::Stdout => &mut self.pipes.stdout,
             StreamName::Stderr => &mut self.pipes.stderr,
@@ -340,6 +347,11 @@ impl Runner {
         }
         let outcome = match rustix::io::read(source, buffer) {
             Ok(0) => {
+                *pipe = None;
+                self.output.end(stream, StreamEnd::Whole, now)
+            }
+            // A terminal says so once nobody holds its other end.
+            Err(rustix::io::Errno::IO) if is_window => {
                 *pipe = None;
                 self.output.end(stream, StreamEnd::Whole, now)
             }

@@ -110,6 +110,14 @@ impl From<NotRecorded> for Refusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
 
+#[cfg(test)]
+impl Ticket {
+    /// Makes the ticket with a number.
+    pub(crate) const fn numbered(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// The loop's end of the queue.
 #[derive(Debug)]
 pub(crate) struct Scribe {
@@ -122,6 +130,8 @@ pub(crate) struct Scribe {
     give_up: Arc<AtomicBool>,
     last: u64,
     answered: u64,
+    /// The newest ticket that the thread has answered; it answers in order.
+    newest: u64,
     thread: Option<JoinHandle<Option<ExitRecord>>>,
 }
 
@@ -168,6 +178,7 @@ impl Scribe {
             give_up,
             last: 0,
             answered: 0,
+            newest: 0,
             thread: Some(thread),
         })
     }
@@ -207,6 +218,7 @@ impl Scribe {
         rustix::io::read(&*self.wake, &mut count).ok();
         while let Ok((ticket, answer)) = self.answers.try_recv() {
             self.answered += 1;
+            self.newest = ticket.0;
             self.arrived.insert(ticket, answer);
         }
     }
@@ -219,6 +231,11 @@ impl Scribe {
             self.arrived.retain(|other, _| *other > ticket);
         }
         answer
+    }
+
+    /// Says whether the thread is done with a ticket, whatever came of it; takes no answer away.
+    pub(crate) const fn is_answered(&self, ticket: Ticket) -> bool {
+        ticket.0 <= self.newest
     }
 
     /// Says whether everything that was handed over was answered.

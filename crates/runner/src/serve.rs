@@ -48,6 +48,7 @@ impl Runner {
                 self.note_spool(outcome);
             }
             FromRecipient::Input(input) => self.take_input(input),
+            FromRecipient::Resize(resize) => self.take_resize(resize),
         }
     }
 
@@ -157,6 +158,9 @@ impl Runner {
             WriteVerdict::Forgotten => Judged::Refused(InputRefused::Forgotten),
             WriteVerdict::OutOfOrder => Judged::Refused(InputRefused::OutOfOrder),
             WriteVerdict::New if input.write_id <= self.queued_write => Judged::Waits,
+            WriteVerdict::New if input.end && self.has_window() => {
+                Judged::Refused(InputRefused::NoEnd)
+            }
             WriteVerdict::New if !self.input.is_open() => Judged::Refused(InputRefused::Closed),
             WriteVerdict::New if !self.input.has_room(input.bytes.len()) => {
                 Judged::Refused(InputRefused::Full)

@@ -1,7 +1,11 @@
 //! The stop of a child: who asked, and the way from SIGTERM to SIGKILL.
 
+use crate::scribe::Ticket;
 use placement_protocol::StopMode;
 use std::time::{Duration, Instant};
+
+/// How long a stop waits for its own row; a store that stalls does not hold it up for longer.
+const RECORDED_WITHIN: Duration = Duration::from_millis(250);
 
 /// Why the child is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,8 @@ pub(crate) struct Stop {
     term_sent: bool,
     kill_at: Option<Instant>,
     killed: bool,
+    /// The row of the last wish, and when it is not waited for any longer.
+    held: Option<(Ticket, Instant)>,
 }
 
 #[derive(Debug)]
@@ -81,6 +87,17 @@ impl Stop {
             StopMode::Forced => format!("forced, {}", cause.phrase()),
         };
         Some(detail)
+    }
+
+    /// Waits with the next step until the row of the last wish is committed, or for 250 ms.
+    pub(crate) fn hold(&mut self, row: Ticket, now: Instant) {
+        self.held = Some((row, now + RECORDED_WITHIN));
+    }
+
+    /// Says whether the row of the last wish is still waited for.
+    pub(crate) fn is_held(&mut self, now: Instant, is_answered: impl Fn(Ticket) -> bool) -> bool {
+        self.held = self.held.filter(|(row, until)| now < *until && !is_answered(*row));
+        self.held.is_some()
     }
 
     /// Says whether a stop was asked for.
@@ -121,7 +138,8 @@ impl Stop {
 
     /// Returns when the loop must look again.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        if self.killed { None } else { self.kill_at }
+        let held_until = self.held.map(|(_, until)| until);
+        if self.killed { None } else { held_until.or(self.kill_at) }
     }
 }
 
@@ -143,6 +161,31 @@ mod tests {
         assert_eq!(stop.step(start + GRACE), Some(StopStep::Escalate));
         assert_eq!(stop.step(start + GRACE), None);
         assert_eq!(stop.wake_at(), None);
+    }
+
+    #[test]
+    fn a_stop_waits_for_its_own_row() {
+        let start = Instant::now();
+        let mut stop = Stop::default();
+        let nothing = |_| false;
+        assert!(!stop.is_held(start, nothing), "nothing was asked for");
+        stop.request(StopMode::Cooperative, GRACE, StopCause::Asked);
+        stop.hold(Ticket::numbered(7), start);
+        assert!(stop.is_held(start, nothing));
+        assert_eq!(stop.wake_at(), Some(start + RECORDED_WITHIN));
+        assert!(stop.is_held(start, |row| row < Ticket::numbered(7)));
+        assert!(!stop.is_held(start, |row| row == Ticket::numbered(7)));
+        assert!(!stop.is_held(start, nothing), "it is not waited for again");
+    }
+
+    #[test]
+    fn a_stalled_store_holds_a_stop_up_for_250_ms() {
+        let start = Instant::now();
+        let mut stop = Stop::default();
+        stop.request(StopMode::Forced, GRACE, StopCause::Asked);
+        stop.hold(Ticket::numbered(1), start);
+        assert!(stop.is_held(start + Duration::from_millis(249), |_| false));
+        assert!(!stop.is_held(start + Duration::from_millis(250), |_| false));
     }
 
     #[test]

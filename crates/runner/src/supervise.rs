@@ -117,6 +117,8 @@ impl Runner {
         self.deadline = None;
         self.scribe.push(Entry::rows(vec![Draft::exited(exit)]).durable());
         self.record_oom_kills();
+        // Our hold on its terminal would keep the output from coming to its end.
+        self.window = None;
         let abandoned = self.input.abandon();
         self.answer_writes(abandoned);
         self.tell_exit();
@@ -365,6 +367,10 @@ impl Runner {
     }
 
     fn take_stop_steps(&mut self, now: Instant) {
+        // Whoever is told of a signal finds the stop recorded before it.
+        if self.stop.is_held(now, |row| self.scribe.is_answered(row)) {
+            return;
+        }
         while let Some(step) = self.stop.step(now) {
             let Some(tree) = &self.tree else { return };
             match step {

@@ -5,7 +5,9 @@ use crate::control::NoAnswer;
 use crate::limits::{LOOK, STOP_RECORDED};
 use crate::refusal::conflict;
 use crate::verdict::RunnerSeen;
-use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Refusal, StdinMode};
+use placement_contract::{
+    Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Refusal, StdinMode,
+};
 use placement_protocol::{StdinRefused, StdinReply};
 use placement_store::Row;
 use serde::Serialize;
@@ -32,9 +34,14 @@ impl Service {
     ///
     /// # Errors
     /// `NOT_FOUND`; CONFLICT for an attempt that was not started, and where no runner answers;
-    /// STORAGE.
+    /// `UNSUPPORTED_CAPABILITY` for a window, whose input has no end; STORAGE.
     pub fn close_stdin(&self, attempt_id: &AttemptId) -> Result<StdinClosing, Refusal> {
         let row = self.look(attempt_id)?;
+        if row.request()?.supervision.window.is_some() {
+            let refusal =
+                Refusal::new(Code::UnsupportedCapability, StdinRefused::Unsupported.to_string());
+            return Err(refusal.with_hint("attach and type what the program reads as the end"));
+        }
         match row.state.execution {
             ExecutionState::Intended => {
                 Err(conflict("the attempt was not started").with_hint("start it first"))

@@ -1,7 +1,7 @@
 //! What comes from an attempt.
 
 use placement_contract::{Exit, StreamName};
-use placement_protocol::InputRefused;
+use placement_protocol::{InputRefused, ResizeRefused};
 
 /// What comes from an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +46,13 @@ pub enum Item {
         write_id: u64,
         /// Why it was not accepted.
         refused: Option<InputRefused>,
+    },
+    /// The answer to a new size of the window.
+    Resized {
+        /// Its number.
+        resize_id: u64,
+        /// Why the window does not have it.
+        refused: Option<ResizeRefused>,
     },
     /// Another recipient took over; nothing comes after it.
     Taken,

@@ -3,7 +3,7 @@
 
 use crate::Service;
 use crate::from_log::FromLog;
-use crate::input::{InputSender, Wire};
+use crate::input::{InputSender, Sent, Wire};
 use crate::item::Item;
 use crate::limits::{CONNECT, LOOK};
 use crate::places::DATA_SOCKET;
@@ -12,7 +12,7 @@ use crate::wait::{is_past, left, wait_for};
 use placement_contract::{
     AttemptId, Code, EvidenceKind, ExecutionState, Generation, RecipientId, Refusal,
 };
-use placement_protocol::{FromRecipient, FromRunner, Hello, InputRefused, LinkKind};
+use placement_protocol::{FromRecipient, FromRunner, Hello, InputRefused, LinkKind, ResizeRefused};
 use placement_store::{ChildIdentity, Row};
 use placement_transport::{Filled, Link, LinkError, connect, open};
 use rustix::event::PollFlags;
@@ -36,8 +36,8 @@ pub struct Streams {
     seen_through: u64,
     acknowledged_through: u64,
     exit_told: bool,
-    /// Writes whose answers were lost, still to be told.
-    lost_writes: BTreeSet<u64>,
+    /// What has lost its answer, still to be told.
+    lost_answers: BTreeSet<Sent>,
     /// The last link was closed by the runner: it is given a moment to end before the next one.
     was_unlinked: bool,
 }
@@ -79,7 +79,7 @@ impl Streams {
             seen_through: 0,
             acknowledged_through: 0,
             exit_told: false,
-            lost_writes: BTreeSet::new(),
+            lost_answers: BTreeSet::new(),
             was_unlinked: false,
         }
     }
@@ -119,9 +119,8 @@ impl Streams {
     /// STORAGE where the log on disk is damaged; `NOT_FOUND`; UNAVAILABLE.
     pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Item>, Refusal> {
         loop {
-            if let Some(write_id) = self.lost_writes.pop_first() {
-                let refused = Some(InputRefused::Uncertain);
-                return Ok(Some(Item::Input { write_id, refused }));
+            if let Some(lost) = self.lost_answers.pop_first() {
+                return Ok(Some(unanswered(lost)));
             }
             let step = match &mut self.phase {
                 Phase::Over(last) => Step::Item(last.clone()),
@@ -272,14 +271,18 @@ impl Streams {
                     stopped: notice.stopped,
                 })
             }
-            FromRunner::InputAck(ack) if self.wire.take_answer(ack.write_id) => {
+            FromRunner::InputAck(ack) if self.wire.take_answer(Sent::Write(ack.write_id)) => {
                 Step::Item(Item::Input { write_id: ack.write_id, refused: ack.refused })
+            }
+            FromRunner::ResizeAck(ack) if self.wire.take_answer(Sent::Resize(ack.resize_id)) => {
+                Step::Item(Item::Resized { resize_id: ack.resize_id, refused: ack.refused })
             }
             FromRunner::Finished { .. } => self.unlink(),
             FromRunner::Chunk(_)
             | FromRunner::Eof(_)
             | FromRunner::Exit { .. }
-            | FromRunner::InputAck(_) => Step::Again,
+            | FromRunner::InputAck(_)
+            | FromRunner::ResizeAck(_) => Step::Again,
         }
     }
 
@@ -305,7 +308,7 @@ impl Streams {
     }
 
     fn unlink(&mut self) -> Step {
-        self.lost_writes.append(&mut self.wire.close());
+        self.lost_answers.append(&mut self.wire.close());
         self.phase = Phase::Unlinked;
         self.was_unlinked = true;
         Step::Again
@@ -364,6 +367,15 @@ impl Streams {
     fn over(&mut self, last: Item) -> Step {
         self.phase = Phase::Over(last.clone());
         Step::Item(last)
+    }
+}
+
+fn unanswered(lost: Sent) -> Item {
+    match lost {
+        Sent::Write(write_id) => Item::Input { write_id, refused: Some(InputRefused::Uncertain) },
+        Sent::Resize(resize_id) => {
+            Item::Resized { resize_id, refused: Some(ResizeRefused::Uncertain) }
+        }
     }
 }
 

@@ -38,8 +38,6 @@ impl LaterOptions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LaterCommand {
     #[command(hide = true)]
-    Window(Anything),
-    #[command(hide = true)]
     Turn(Anything),
     #[command(hide = true)]
     Profile(Anything),
@@ -51,7 +49,6 @@ impl LaterCommand {
     /// Returns the command's name.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
-            Self::Window(_) => "window",
             Self::Turn(_) => "turn",
             Self::Profile(_) => "profile",
             Self::Locate(_) => "locate",

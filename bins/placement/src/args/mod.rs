@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Run(Box<LaunchArgs>),
     /// The same, detached; prints the attempt id
     Start(Box<LaunchArgs>),
+    /// The same on a terminal of its own, shown in this one and resized with it
+    Window(Box<LaunchArgs>),
     /// Waits until attempts have ended; exits as the last child did
     Wait {
         /// The attempts
@@ -131,7 +133,7 @@ pub(crate) enum Command {
         #[arg(
             long,
             requires = "watch",
-            value_parser = launch::duration,
+            value_parser = launch::pause,
             value_name = "DURATION",
             default_value = "30s"
         )]
@@ -250,9 +252,21 @@ mod tests {
     }
 
     #[test]
+    fn a_watch_pauses_as_long_as_the_library_says_and_never_not_at_all() {
+        let every = |words: &[&str]| match Cli::try_parse_from(
+            [&["placement", "sweep", "--watch"], words].concat(),
+        ) {
+            Ok(Cli { command: Command::Sweep { every, .. }, .. }) => Some(every),
+            Ok(_) | Err(_) => None,
+        };
+        assert_eq!(every(&[]), Some(placement::SWEEP_DELAY));
+        assert_eq!(every(&["--every", "0s"]), None);
+    }
+
+    #[test]
     fn the_help_names_nothing_of_later_versions() {
         let help = Cli::command().render_long_help().to_string();
-        for word in ["window", "worktree", "--secret", "--session"] {
+        for word in ["worktree", "--secret", "--session"] {
             assert!(!help.contains(word), "{word}");
         }
     }

@@ -3,7 +3,7 @@
 use super::selection::attempt_id;
 use super::sink::Sink;
 use super::stdin::Source;
-use super::{follow, logs};
+use super::{follow, logs, shown};
 use crate::context::Context;
 use crate::failure::{Failure, say};
 use crate::signals::Signals;
@@ -16,6 +16,13 @@ pub(crate) fn take_over(text: &str, input: bool, context: &Context) -> Result<u8
     let attempt = host.attach(&id)?;
     if context.style().verbose {
         say(&format!("attempt {id}"));
+    }
+    if attempt.is_window()
+        && !context.style().json
+        && let Some(terminal) = shown::own_terminal()
+    {
+        let end = shown::to_end(&host, attempt, &terminal, &signals)?;
+        return follow::conclude(&end, false, context.style());
     }
     let source = if input { Source::Own } else { Source::None };
     let end = follow::to_end(&host, attempt, source, &signals, context.style())?;

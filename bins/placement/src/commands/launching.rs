@@ -1,4 +1,4 @@
-//! The launch that the options of `run` and `start` describe.
+//! The launch that the options of `run`, `start` and `window` describe.
 
 use crate::args::{LaunchArgs, MechanismName, Scope, StopOrKeep};
 use crate::failure::Failure;

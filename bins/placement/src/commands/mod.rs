@@ -19,6 +19,7 @@ mod run;
 mod selection;
 mod settle;
 mod show;
+mod shown;
 mod sink;
 mod start;
 mod stdin;
@@ -26,6 +27,7 @@ mod stop;
 mod sweep;
 mod verify;
 mod wait;
+mod window;
 
 use crate::args::{Command, Settled};
 use crate::context::Context;
@@ -36,6 +38,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<u8, Failure> {
     match command {
         Command::Run(launch) => run::run(&launch, context),
         Command::Start(launch) => start::run(&launch, context),
+        Command::Window(launch) => window::run(&launch, context),
         Command::Wait { attempts } => wait::run(&attempts, context),
         Command::Attach { attempt, observe: true, .. } => attach::observe(&attempt, context),
         Command::Attach { attempt, observe: false, input } => {

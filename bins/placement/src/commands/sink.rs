@@ -50,7 +50,8 @@ impl Sink {
     }
 }
 
-fn write_through(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
+/// Writes bytes and returns only when the system has them.
+pub(super) fn write_through(mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes)?;
     to.flush()
 }

@@ -158,6 +158,27 @@ fn check_supervision(request: &LaunchRequest) -> Result<(), DecodeError> {
     if supervision.stdin == StdinMode::Pipe && request.launch.stdin_eof {
         return Err(invalid("supervision.stdin", "must be none when launch.stdin_eof closes it"));
     }
+    check_window(request)
+}
+
+/// A window is all of the child's streams, and placement says what kind of terminal it is.
+fn check_window(request: &LaunchRequest) -> Result<(), DecodeError> {
+    if request.supervision.window.is_none() {
+        return Ok(());
+    }
+    let launch = &request.launch;
+    let taken = [
+        ("supervision.stdin", request.supervision.stdin == StdinMode::Pipe),
+        ("launch.stdin", launch.stdin.is_some()),
+        ("launch.session_end", launch.session_end.is_some()),
+    ];
+    if let Some((field, _)) = taken.iter().find(|(_, given)| *given) {
+        return Err(invalid(*field, "must be left out with supervision.window"));
+    }
+    let names = request.environment.keys().chain(request.environment_refs.keys());
+    if names.into_iter().any(|name| name.as_str() == "TERM") {
+        return Err(invalid("environment.TERM", "must be left out with supervision.window"));
+    }
     Ok(())
 }
 

@@ -18,6 +18,7 @@ mod preferences;
 mod resource;
 mod supervision;
 mod timeouts;
+mod window;
 
 pub use crate::exact::DecodeError;
 pub use environment::{Destination, EnvironmentName};
@@ -34,6 +35,7 @@ pub use preferences::{BeePreferences, OptionName, OptionValue, PermissionAnswers
 pub use resource::{Access, Purpose, ResourceGrant};
 pub use supervision::{Confine, Leftovers, Limits, OnHostLoss, StdinMode, Supervision};
 pub use timeouts::Timeouts;
+pub use window::{Window, WindowSize};
 
 use crate::canonical::Digest;
 use crate::exact::{self, distinct, list, map, object, ranged};

@@ -1,5 +1,6 @@
 //! How a running attempt is supervised.
 
+use super::window::Window;
 use crate::exact::object;
 use crate::limits::{SPOOL_BYTES_DEFAULT, TRANSCRIPT_BYTES_DEFAULT};
 use crate::state::{Controller, Mechanism, labels};
@@ -66,6 +67,9 @@ pub struct Supervision {
     pub keep_home: bool,
     /// What the child's standard input is.
     pub stdin: StdinMode,
+    /// The terminal of a launch in a window; without one, the streams are pipes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<Window>,
 }
 
 /// Bounds of what an attempt's tree may use; without bound where absent.
@@ -114,6 +118,7 @@ impl Default for Supervision {
             transcript_bytes_max: TRANSCRIPT_BYTES_DEFAULT,
             keep_home: false,
             stdin: StdinMode::None,
+            window: None,
         }
     }
 }

@@ -164,3 +164,22 @@ fn a_value_by_name_is_not_a_value_by_reference() {
     set(&mut by_reference, "/environment_refs", json!({ "A": "x" }));
     assert_ne!(digest(&by_value), digest(&by_reference));
 }
+
+#[test]
+fn a_window_counts_with_its_size_and_its_kind() {
+    let with = |columns: u16, rows: u16, term: &str| {
+        let mut request = minimal();
+        let window = json!({ "columns": columns, "rows": rows, "term": term });
+        set(&mut request, "/supervision", json!({ "window": window }));
+        digest(&request)
+    };
+    let seen: std::collections::BTreeSet<_> = [
+        digest(&minimal()),
+        with(80, 24, "a"),
+        with(81, 24, "a"),
+        with(80, 25, "a"),
+        with(80, 24, "b"),
+    ]
+    .into();
+    assert_eq!(seen.len(), 5);
+}

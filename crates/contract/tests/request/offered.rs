@@ -56,6 +56,8 @@ fn what_is_done_is_offered() {
         None
     );
     assert_eq!(not_offered("/supervision", json!({ "mechanism": "pid_namespace" })), None);
+    let window = json!({ "columns": 80, "rows": 24, "term": "xterm" });
+    assert_eq!(not_offered("/supervision/window", window), None);
     assert_eq!(not_offered("/supervision/limits", json!({ "pids": 9 })), None);
     assert_eq!(not_offered("/executable", complete()["executable"].clone()), None);
     assert_eq!(not_offered("/launch/session_end", json!("stdin_close")), None);

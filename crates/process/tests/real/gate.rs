@@ -8,8 +8,8 @@ use crate::support::{Shell, all, exit_of, finish, line, until, wait_for};
 use placement_contract::Exit;
 use placement_identity::{Pid, Presence, ProcessIdentity};
 use placement_process::{
-    Birthplace, ChildStep, ExecFailed, ExecOutcome, ExecWay, OnParentDeath, Opened, Program, Spawn,
-    SpawnError, dev_null, spawn,
+    Birthplace, ChildStep, ExecFailed, ExecOutcome, ExecWay, OnParentDeath, Opened, Program,
+    Session, Spawn, SpawnError, dev_null, spawn,
 };
 
 fn is_absent(identity: &ProcessIdentity) -> bool {
@@ -31,6 +31,7 @@ fn open(program: Program<'_>) -> Result<Opened, ExecFailed> {
         stderr: null.as_fd(),
         birthplace: Birthplace::Here,
         on_parent_death: OnParentDeath::Die,
+        session: Session::Inherited,
     })
     .expect("the process is created");
     drop(guard);
@@ -214,6 +215,7 @@ fn a_failure_before_the_gate_names_its_step() {
         stderr: null.as_fd(),
         birthplace: Birthplace::Here,
         on_parent_death: OnParentDeath::Die,
+        session: Session::Inherited,
     })
     .unwrap()
     .open_gate()
@@ -236,6 +238,7 @@ fn a_launch_without_arguments_is_refused() {
         stderr: null.as_fd(),
         birthplace: Birthplace::Here,
         on_parent_death: OnParentDeath::Die,
+        session: Session::Inherited,
     });
     assert_eq!(refused.unwrap_err(), SpawnError::NoArguments);
 }

@@ -8,4 +8,5 @@ mod namespace;
 mod own;
 mod set_up;
 mod support;
+mod terminal;
 mod tree;

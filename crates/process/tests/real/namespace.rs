@@ -11,8 +11,9 @@ use placement_contract::{Exit, Mechanism};
 use placement_identity::{Presence, ProcessIdentity};
 use placement_process::{
     Birthplace, ChildStep, Containment, NamespacePresence, NamespaceStep, NotGone, OnParentDeath,
-    Opened, PidNamespace, Pipe, ProbeState, Program, Signal, Spawn, SpawnError, Tree, TreeEvent,
-    TreeState, WaitError, become_subreaper, dev_null, set_non_dumpable, spawn, spawn_probe,
+    Opened, PidNamespace, Pipe, ProbeState, Program, Session, Signal, Spawn, SpawnError, Tree,
+    TreeEvent, TreeState, WaitError, become_subreaper, dev_null, set_non_dumpable, spawn,
+    spawn_probe,
 };
 use rustix::event::PollFlags;
 
@@ -85,6 +86,7 @@ fn the_working_directory_is_seen_from_inside() {
             stderr: null.as_fd(),
             birthplace: Birthplace::PidNamespace,
             on_parent_death: OnParentDeath::Die,
+            session: Session::Inherited,
         });
         let Ok(gated) = gated else {
             println!("not looked at: {}", gated.unwrap_err());
@@ -345,6 +347,7 @@ fn a_program_that_does_not_start_leaves_no_namespace() {
             stderr: null.as_fd(),
             birthplace: Birthplace::PidNamespace,
             on_parent_death: OnParentDeath::Die,
+            session: Session::Inherited,
         });
         let Ok(gated) = gated else {
             println!("not looked at: {}", gated.unwrap_err());
@@ -378,6 +381,7 @@ fn an_init_that_cannot_set_its_namespace_up_names_its_step_and_leaves_nothing() 
                 stderr: null.as_fd(),
                 birthplace: Birthplace::PidNamespace,
                 on_parent_death: OnParentDeath::Die,
+                session: Session::Inherited,
             })
             .unwrap_err();
             let SpawnError::Namespace { step, errno } = refused else { panic!("{refused}") };

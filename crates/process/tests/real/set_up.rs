@@ -3,7 +3,9 @@
 use std::os::fd::AsFd as _;
 
 use crate::support::{Shell, all, exit_of, finish, in_own_process};
-use placement_process::{Birthplace, OnParentDeath, Pipe, Program, Signal, Spawn, dev_null, spawn};
+use placement_process::{
+    Birthplace, OnParentDeath, Pipe, Program, Session, Signal, Spawn, dev_null, spawn,
+};
 
 /// Runs `cat` on a file of the new process's own in `/proc`, with no shell in between.
 fn own_file(path: &str) -> String {
@@ -21,6 +23,7 @@ fn own_file(path: &str) -> String {
         stderr: null.as_fd(),
         birthplace: Birthplace::Here,
         on_parent_death: OnParentDeath::Die,
+        session: Session::Inherited,
     })
     .expect("the process is created")
     .open_gate()
@@ -106,6 +109,7 @@ fn stdio_below_three_in_the_runner_does_not_get_mixed_up() {
             stderr: std::io::stdin().as_fd(),
             birthplace: Birthplace::Here,
             on_parent_death: OnParentDeath::Die,
+            session: Session::Inherited,
         })
         .unwrap()
         .open_gate()

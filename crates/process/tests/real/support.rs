@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use placement_contract::Exit;
 use placement_process::{
     Birthplace, CgroupLeaf, CgroupSite, Gated, Leader, LeafError, OnParentDeath, Pipe, Program,
-    Signal, Spawn, SpawnError, Tree, TreeGone, TreeState, dev_null, spawn,
+    Session, Signal, Spawn, SpawnError, Tree, TreeGone, TreeState, dev_null, spawn,
 };
 pub(crate) use placement_testkit::in_own_process;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -59,6 +59,7 @@ impl<'a> Shell<'a> {
             stderr: null.as_fd(),
             birthplace: self.birthplace,
             on_parent_death: self.on_parent_death,
+            session: Session::Inherited,
         })?;
         Ok((gated, output.ours))
     }

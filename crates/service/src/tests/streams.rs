@@ -2,11 +2,12 @@ use crate::streams::Streams;
 use crate::testing::*;
 use crate::{HostPlace, Item};
 use placement_contract::{
-    AttemptId, Code, EvidenceKind, Exit, Generation, LaunchRequest, StreamName,
+    AttemptId, Code, EvidenceKind, Exit, Generation, LaunchRequest, StreamName, WindowSize,
 };
 use placement_homes::{LogLimits, LogReader, LogWriter, StreamEnd};
 use placement_protocol::{
     Chunk, ControlAnswer, Eof, ExitNotice, FromRecipient, FromRunner, InputAck, InputRefused,
+    ResizeAck, ResizeRefused,
 };
 use placement_store::{Draft, Fields};
 use std::sync::mpsc;
@@ -48,7 +49,12 @@ fn next(streams: &mut Streams) -> Item {
 fn sequence_of(item: &Item) -> Option<u64> {
     match item {
         Item::Chunk { sequence, .. } | Item::Eof { sequence, .. } => Some(*sequence),
-        Item::Gap { .. } | Item::Exit { .. } | Item::Input { .. } | Item::Taken | Item::End => None,
+        Item::Gap { .. }
+        | Item::Exit { .. }
+        | Item::Input { .. }
+        | Item::Resized { .. }
+        | Item::Taken
+        | Item::End => None,
     }
 }
 
@@ -277,6 +283,33 @@ fn a_write_whose_answer_is_lost_with_the_runner_is_uncertain_and_told_once() {
     let exit = Item::Exit { exit: None, uncertain: true, stopped: false };
     assert_eq!(others, [uncertain(2), uncertain(3), exit, Item::End]);
     assert_eq!(refusal(sender.send(b"again")).code, Code::Conflict);
+}
+
+#[test]
+fn a_size_whose_answer_is_lost_with_the_runner_is_uncertain_and_told_once() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    let (told, heard) = mpsc::channel();
+    runner.serve(Vec::new(), move |message| {
+        let FromRecipient::Resize(resize) = message else { panic!("a size was sent") };
+        let resize_id = resize.resize_id;
+        told.send(resize_id).unwrap();
+        let ack = ResizeAck { resize_id, generation: FIRST, refused: None };
+        (resize_id == 1).then_some(FromRunner::ResizeAck(ack))
+    });
+    let mut streams = streams(&world, &id);
+    let sender = streams.input_sender().unwrap();
+    let size = WindowSize::new(80, 24).unwrap();
+    for resize_id in 1..=2 {
+        assert_eq!(sender.resize(size).unwrap(), resize_id);
+        assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), resize_id);
+    }
+    assert_eq!(next(&mut streams), Item::Resized { resize_id: 1, refused: None });
+    runner.die();
+    let (_, others) = drain(&mut streams);
+    let uncertain = Item::Resized { resize_id: 2, refused: Some(ResizeRefused::Uncertain) };
+    let exit = Item::Exit { exit: None, uncertain: true, stopped: false };
+    assert_eq!(others, [uncertain, exit, Item::End]);
 }
 
 #[test]
