@@ -9,6 +9,7 @@ use crate::stop::StopCause;
 use placement_contract::{
     CleanupScope, Code, EvidenceKind, ExecutableKind, ExecutionState, Mechanism, StdinMode,
 };
+use placement_crash::point;
 use placement_executable::Measured;
 use placement_identity::{IdentityError, ProcessIdentity};
 use placement_materialize::{Inputs, Materialization, Progress, Ready, Values};
@@ -87,6 +88,7 @@ impl Runner {
             Some(site) => Some(self.create_leaf(site, &leaf_name)?),
             None => None,
         };
+        point("runner.child.placed");
         self.spawn(ready, leaf)
     }
 
@@ -140,6 +142,7 @@ impl Runner {
                 return Err(NotStarted::plain(Code::Unavailable, error.to_string()));
             }
         };
+        point("runner.child.gated");
         self.pipes = Pipes {
             stdout: Some(plumbing.stdout.ours),
             stderr: Some(plumbing.stderr.ours),
@@ -200,6 +203,7 @@ impl Runner {
             ExecWay::FellBack(errno) => format!("executed by its path after {errno}"),
         };
         self.tree = Some(Tree::new(containment, opened.leader));
+        point("runner.program.executed");
         self.publish(way, stdin, by);
         Ok(())
     }
@@ -218,12 +222,14 @@ impl Runner {
         self.open_input(stdin);
         self.deadline = self.request.supervision.deadline().map(|run| Instant::now() + run);
         self.acknowledge_start();
+        point("runner.start.acknowledged");
     }
 
     fn await_exec(&mut self, gated: Gated) -> Result<Opened, NotStarted> {
         let by = Instant::now() + EXEC;
         self.gate = Gate::Open;
         let mut released = gated.release();
+        point("runner.gate.opened");
         loop {
             released = match released.outcome() {
                 ExecOutcome::Opened(opened) => return Ok(opened),

@@ -4,6 +4,7 @@ use crate::refused::NotStarted;
 use crate::runner::Runner;
 use crate::scribe::Entry;
 use placement_contract::{CleanupScope, EvidenceKind, ExecutionState, StreamName};
+use placement_crash::point;
 use placement_homes::{AttemptDir, StreamEnd};
 use placement_identity::{GroupPresence, ProcessIdentity, observe_group};
 use placement_protocol::{FromRunner, OrderReply};
@@ -43,10 +44,12 @@ impl Runner {
         // Before the leaf goes with its counts.
         self.record_oom_kills();
         let mut rows = self.proof_rows();
+        point("runner.scope.proven");
         rows.push(Draft::new(EvidenceKind::RunnerFinished, self.closing_phrase()));
         self.scribe.push(Entry::rows(rows));
         // A log that cannot say that it ended is known to be by the runner's lock.
         self.output.finish().ok();
+        point("runner.log.ended");
         self.await_scribe();
         // Acknowledgments that have come are taken; later ones go to the log.
         self.turn(Some(Instant::now()));
@@ -58,11 +61,13 @@ impl Runner {
         self.desk.tell(FromRunner::Finished { generation });
         // Names that stay are removed with the directory; nobody answers behind them.
         self.attempt_dir.remove_sockets().ok();
+        point("runner.sockets.removed");
         let Self { scribe, attempt_dir, alive, .. } = self;
         leave_record(scribe.close(), &attempt_dir);
         // What stays is removed by the cleanup.
         attempt_dir.release_exit_reserve().ok();
         drop(alive);
+        point("runner.alive.released");
     }
 
     /// Serves its sockets until everything is written, at most ten seconds.

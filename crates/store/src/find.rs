@@ -150,7 +150,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where the store cannot be written.
     pub fn touch_observed(&self, attempt_id: &AttemptId) -> Result<bool, StoreError> {
-        self.write(Durability::Normal, |transaction| {
+        self.write("observation", Durability::Normal, |transaction| {
             let changed = transaction
                 .execute(
                     "UPDATE placement_attempts SET last_observed_at = ?1 WHERE attempt_id = ?2",

@@ -41,6 +41,16 @@ pub enum Role {
     Runner,
 }
 
+impl Role {
+    /// Returns the word for it.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Runner => "runner",
+        }
+    }
+}
+
 /// A store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -155,7 +165,7 @@ impl Store {
             (None, Role::Runner) => return Err(OpenError::NotMigrated { known: SCHEMA }),
             (None, Role::Service) => prepare(&paths.database, &lock, &here)?,
         };
-        Ok(Self::new(connection, lock, clock, paths.database.clone()))
+        Ok(Self::new(connection, lock, clock, paths.database.clone(), role))
     }
 }
 

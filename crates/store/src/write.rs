@@ -4,9 +4,11 @@ use crate::error::StoreError;
 use crate::limits::{LOCK_WAIT, WAL_BYTES_MAX};
 use crate::lock::{LockFile, until};
 use crate::migrate::SCHEMA;
+use crate::open::Role;
 use crate::sql::failed;
 use camino::Utf8PathBuf;
 use placement_contract::{Clock, Timestamp};
+use placement_crash::point;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -28,6 +30,7 @@ pub struct Store {
     clock: Arc<dyn Clock>,
     database: Utf8PathBuf,
     lock_wait: Duration,
+    role: Role,
 }
 
 #[derive(Debug)]
@@ -42,9 +45,10 @@ impl Store {
         lock: LockFile,
         clock: Arc<dyn Clock>,
         database: Utf8PathBuf,
+        role: Role,
     ) -> Self {
         let inner = Mutex::new(Inner { connection, durability: None });
-        Self { inner, lock, clock, database, lock_wait: LOCK_WAIT }
+        Self { inner, lock, clock, database, lock_wait: LOCK_WAIT, role }
     }
 
     /// Waits for other writers this long instead of 5 seconds.
@@ -80,17 +84,20 @@ impl Store {
 
     /// Runs a body as one transaction that has the store to itself.
     ///
-    /// The body's error, or the failure of the commit, leaves everything as it was.
+    /// The body's error, or the failure of the commit, leaves everything as it was. What is written
+    /// has a name, so that no commit is without its crash points.
     pub(crate) fn write<T, E: From<StoreError>>(
         &self,
+        written: &'static str,
         durability: Durability,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
+        let role = self.role.label();
         let deadline = Instant::now() + self.lock_wait;
         let mut inner = self.connection(deadline)?;
         // Before the lock, which no commit of this connection can hold up any more.
         inner.set_durability(durability)?;
-        let _held = self.lock.take(deadline).map_err(StoreError::from)?;
+        let held = self.lock.take(deadline).map_err(StoreError::from)?;
         // Only a writer that knows nothing of the lock can still be in the way.
         let left = deadline.saturating_duration_since(Instant::now());
         inner.connection.busy_timeout(left).map_err(failed("set its deadline"))?;
@@ -100,7 +107,10 @@ impl Store {
             .map_err(failed("begin a transaction"))?;
         check_schema(&transaction)?;
         let value = body(&transaction)?;
+        point(format_args!("{role}.{written}.uncommitted"));
         transaction.commit().map_err(failed("commit"))?;
+        drop(held);
+        point(format_args!("{role}.{written}.committed"));
         Ok(value)
     }
 
