@@ -17,6 +17,9 @@ const PROOF: Duration = Duration::from_secs(5);
 const PROOF_ROUND: Duration = Duration::from_millis(5);
 /// How long the store is waited for at the very end, before an exit record is left instead.
 const STORE: Duration = Duration::from_secs(10);
+/// How long a recipient that still has something to acknowledge is heard after it was told the end:
+/// one that is awake answers at once, and nobody is to wait for one that is not.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 impl Runner {
     /// Tells the host that the program runs, and lets go of the port.
@@ -59,6 +62,7 @@ impl Runner {
         self.tell_exit();
         let generation = self.desk.generation();
         self.desk.tell(FromRunner::Finished { generation });
+        self.take_last_acknowledgments();
         // Names that stay are removed with the directory; nobody answers behind them.
         self.attempt_dir.remove_sockets().ok();
         point("runner.sockets.removed");
@@ -68,6 +72,18 @@ impl Runner {
         attempt_dir.release_exit_reserve().ok();
         drop(alive);
         point("runner.alive.released");
+    }
+
+    /// Hears the recipient out, until it has acknowledged everything or closes its link.
+    ///
+    /// What it acknowledged must not come again, and it may be killed before it finds that nobody
+    /// heard that, and writes it into the log itself.
+    fn take_last_acknowledgments(&mut self) {
+        let by = Instant::now() + LAST_WORDS;
+        while self.desk.data().is_some() && !self.output.is_acknowledged() && Instant::now() < by {
+            self.turn(Some(by));
+        }
+        point("runner.last-words.taken");
     }
 
     /// Serves its sockets until everything is written, at most ten seconds.

@@ -32,6 +32,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     cargo.step("xtask tidy")?;
     cargo.step("build --workspace --bins")?;
     cargo.step("xtask fixture-check")?;
+    cargo.step("xtask crash --quick")?;
     match &place {
         Some(place) => unprivileged::run(&cargo, place)?,
         None => println!("ci: not root, so the tests above were the unprivileged ones"),

@@ -171,11 +171,15 @@ fn recover(
     victim: Victim,
 ) -> Result<(), String> {
     let runner_is_frozen = victim == Victim::Host && frozen.pid != host.pid();
-    // One that is frozen within a transaction has the store's lock, and nobody else can write.
+    // One that is frozen within a transaction has the store's lock, and nobody else can write. Its
+    // other thread may be within one wherever the first has come: then the store is busy, and honestly.
     if runner_is_frozen && !frozen.point.ends_with(".uncommitted") {
         let looked = bed.look()?;
         if let Some(attempt) = Bed::attempt(&looked)? {
-            facts.heard(bed.say(&["reconcile", attempt.attempt_id.as_str()]));
+            let said = bed.say(&["reconcile", attempt.attempt_id.as_str()]);
+            if !said.stderr.contains("the store is busy") {
+                facts.heard(said);
+            }
             if attempt.execution_state == ExecutionState::Intended {
                 facts.heard(bed.retry());
             }

@@ -29,10 +29,13 @@ use crate::workspace::Workspace;
 use camino::{Utf8Path, Utf8PathBuf};
 use case::Job;
 use clap::Args;
+use placement::Placement;
+use placement_testkit::{Random, TempRoot};
 use report::Report;
 use sabotage::Guard;
 use scenario::{Contained, Scenario, Victim};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// How a campaign is run.
 #[derive(Debug, Args)]
@@ -40,7 +43,7 @@ pub(crate) struct Arguments {
     /// Takes one guard out of a copy of the code, and fails unless that is found
     #[arg(long, value_enum, value_name = "GUARD")]
     sabotage: Option<Guard>,
-    /// A few cases of each kind instead of all
+    /// One scenario under one containment, with one victim at each point
     #[arg(long)]
     quick: bool,
     /// Lists the points that stand in the code and ends
@@ -69,15 +72,30 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Fa
     }
     let host = match (&arguments.host, arguments.sabotage) {
         (Some(host), _) => host.clone(),
-        (None, None) => build(workspace, &workspace.root)?,
-        (None, Some(guard)) => build(workspace, &guard.copy(workspace)?)?,
+        (None, None) => build(&workspace.root, &workspace.target_directory.join("crash"))?,
+        (None, Some(guard)) => {
+            // Cargo takes two trees in one target directory for one.
+            build(&guard.copy(workspace)?, &workspace.target_directory.join("crash-sabotaged"))?
+        }
     };
+    let contained = available(&host)?;
     let mut report = Report::default();
-    let lives = lives(arguments.quick);
-    pool::run(&host, arguments.workers, &lives, &mut |job, answer| report.life(job, answer))?;
-    let cases = cases(arguments, &report);
+    // A sabotage is found or not: nothing is learnt from finding it twice.
+    let is_enough = |report: &Report| match arguments.sabotage {
+        Some(_) if report.is_broken() => ControlFlow::Break(()),
+        Some(_) | None => ControlFlow::Continue(()),
+    };
+    let lives = lives(arguments.quick, &contained);
+    pool::run(&host, arguments.workers, &lives, &mut |job, answer| {
+        report.life(job, answer);
+        is_enough(&report)
+    })?;
+    let cases = if is_enough(&report).is_break() { Vec::new() } else { cases(arguments, &report) };
     println!("crash: {} lives, {} cases", lives.len(), cases.len());
-    pool::run(&host, arguments.workers, &cases, &mut |job, answer| report.case(job, answer))?;
+    pool::run(&host, arguments.workers, &cases, &mut |job, answer| {
+        report.case(job, answer);
+        is_enough(&report)
+    })?;
     report.show();
     match arguments.sabotage {
         Some(guard) => report.must_find(guard),
@@ -93,8 +111,7 @@ pub(crate) fn serve(host: &Utf8Path) -> Result<(), Failure> {
 
 /// Builds the program with crash points into a target directory of its own: the feature must not
 /// find its way into any other build.
-fn build(workspace: &Workspace, tree: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
-    let target = workspace.target_directory.join("crash");
+fn build(tree: &Utf8Path, target: &Utf8Path) -> Result<Utf8PathBuf, Failure> {
     let mut cargo = program("cargo");
     cargo.current_dir(tree).args(["build", "--quiet", "-p", "placement-crash"]);
     cargo.args(["-p", "placement-cli", "--features", "placement-crash/points"]);
@@ -102,20 +119,38 @@ fn build(workspace: &Workspace, tree: &Utf8Path) -> Result<Utf8PathBuf, Failure>
     Ok(target.join("debug/placement"))
 }
 
-fn contained(quick: bool) -> Vec<Contained> {
-    if quick { vec![Contained::Cgroup, Contained::Subreaper] } else { Contained::ALL.to_vec() }
+/// Returns what this machine can contain a tree with, the strongest first, and says what it cannot.
+fn available(host: &Utf8Path) -> Result<Vec<Contained>, Failure> {
+    let told =
+        |what: &str, error: &placement::Error| Failure::new(format!("crash: {what}: {error}"));
+    let root = TempRoot::new();
+    let opened = Placement::builder().root(root.join("state")).runner_at(host).open();
+    let opened = opened.map_err(|error| told("open a root", &error))?;
+    let measured = opened.capabilities().map_err(|error| told("measure", &error))?.report;
+    let (here, missing) = Contained::ALL.into_iter().partition::<Vec<_>, _>(|contained| {
+        let mechanism = contained.mechanism();
+        mechanism.is_none_or(|it| measured.of(it).is_some_and(|seen| seen.available))
+    });
+    for contained in missing {
+        println!("crash: {contained} cannot be had here: see `placement doctor`");
+    }
+    if !decoy::may_choose() {
+        println!(
+            "crash: this user may not choose process numbers: no stranger gets one of the dead"
+        );
+    }
+    Ok(here)
 }
 
 /// One life of each scenario under each containment, without a kill.
-fn lives(quick: bool) -> Vec<Job> {
-    let scenarios = if quick { &Scenario::DRIVEN[..1] } else { &Scenario::DRIVEN[..] };
-    let mut jobs = Vec::new();
-    for contained in contained(quick) {
-        for scenario in scenarios {
-            jobs.push(Job { scenario: *scenario, contained, kill: None });
-        }
+fn lives(quick: bool, contained: &[Contained]) -> Vec<Job> {
+    let life = |scenario, contained| Job { scenario, contained, kill: None };
+    if quick {
+        return contained.iter().take(1).map(|it| life(Scenario::Ends, *it)).collect();
     }
-    jobs
+    let each =
+        contained.iter().flat_map(|contained| Scenario::DRIVEN.map(|it| life(it, *contained)));
+    each.collect()
 }
 
 /// What comes before there is a child is the same in every scenario: two of them are driven through
@@ -136,22 +171,33 @@ fn before_the_child_once(scenario: Scenario, points: &[String]) -> &[String] {
     }
 }
 
-/// Each point that a life came by, with each victim.
+/// Each point that a life came by, with each victim; with one of them in turn where it is to be quick.
 fn cases(arguments: &Arguments, report: &Report) -> Vec<Job> {
     let mut jobs = BTreeSet::new();
     for (life, points) in report.lives() {
-        for point in before_the_child_once(life.scenario, points) {
-            let wanted = arguments.only.as_ref().is_none_or(|only| point.contains(only));
-            for victim in Victim::ALL.into_iter().filter(|_| wanted) {
-                jobs.insert(Job { kill: Some((point.clone(), victim)), ..life.clone() });
+        let points = before_the_child_once(life.scenario, points).iter();
+        let wanted =
+            |point: &&String| arguments.only.as_ref().is_none_or(|only| point.contains(only));
+        for (turn, point) in points.filter(wanted).enumerate() {
+            let turn = turn % Victim::ALL.len();
+            let victims =
+                if arguments.quick { &Victim::ALL[turn..=turn] } else { &Victim::ALL[..] };
+            for victim in victims {
+                jobs.insert(Job { kill: Some((point.clone(), *victim)), ..life.clone() });
             }
         }
-    }
-    if arguments.only.is_none() {
-        for contained in contained(arguments.quick) {
+        if arguments.only.is_none() {
             let kill = Some(("runner.order.taken".to_owned(), Victim::Host));
-            jobs.insert(Job { scenario: Scenario::Twins, contained, kill });
+            jobs.insert(Job { scenario: Scenario::Twins, kill, ..life.clone() });
         }
     }
-    jobs.into_iter().collect()
+    let mut jobs: Vec<Job> = jobs.into_iter().collect();
+    // In no order, so that a sabotage is soon found, wherever it shows; the same each time.
+    let mut random = Random::seeded(0);
+    for last in (1..jobs.len()).rev() {
+        let bound = u64::try_from(last + 1).expect("there are few cases");
+        let other = usize::try_from(random.next_u64() % bound).expect("it is below the bound");
+        jobs.swap(last, other);
+    }
+    jobs
 }

@@ -6,25 +6,27 @@ use super::processes;
 use crate::command::{Failure, program};
 use camino::Utf8Path;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::ops::ControlFlow;
 use std::process::{Child, Stdio};
-use std::sync::Mutex;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
 
-/// Runs jobs on so many workers and hands each answer over as it comes.
+/// Runs jobs on so many workers and hands each answer over as it comes, until `take` has had enough.
 pub(super) fn run(
     host: &Utf8Path,
     workers: usize,
     jobs: &[Job],
-    take: &mut dyn FnMut(&Job, Answer),
+    take: &mut dyn FnMut(&Job, Answer) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
+    let enough = AtomicBool::new(false);
     let queue = Mutex::new(jobs.iter());
     let (sender, answers) = mpsc::channel();
     std::thread::scope(|scope| {
         for _ in 0..workers.max(1) {
-            let (queue, sender) = (&queue, sender.clone());
+            let (queue, enough, sender) = (&queue, &enough, sender.clone());
             scope.spawn(move || {
                 let mut worker = Worker::start(host);
-                loop {
+                while !enough.load(Ordering::Relaxed) {
                     let job = queue.lock().expect("no thread fails while it holds it").next();
                     let Some(job) = job else { break };
                     let answer =
@@ -36,9 +38,15 @@ pub(super) fn run(
         }
         drop(sender);
         for (job, answer) in answers {
-            match answer {
+            let flow = match answer {
                 Ok(answer) => take(job, answer),
-                Err(why) => return Err(Failure::new(format!("crash: {job:?}: {why}"))),
+                Err(why) => {
+                    enough.store(true, Ordering::Relaxed);
+                    return Err(Failure::new(format!("crash: {job:?}: {why}")));
+                }
+            };
+            if flow.is_break() {
+                enough.store(true, Ordering::Relaxed);
             }
         }
         Ok(())

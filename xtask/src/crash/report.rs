@@ -68,6 +68,11 @@ impl Report {
         &self.lives
     }
 
+    /// Says whether a rule was found broken.
+    pub(super) const fn is_broken(&self) -> bool {
+        self.broken > 0
+    }
+
     /// Prints everything.
     pub(super) fn show(&self) {
         for ((point, victim, contained), outcomes) in &self.outcomes {

@@ -83,7 +83,7 @@ impl Guard {
 
     /// Makes a copy of the tree without this guard and returns where it lies.
     pub(super) fn copy(self, workspace: &Workspace) -> Result<Utf8PathBuf, Failure> {
-        let to = workspace.target_directory.join("crash/sabotaged");
+        let to = workspace.target_directory.join("crash-sabotaged/tree");
         for file in files(&workspace.root)? {
             let source = workspace.root.join(&file);
             if source.is_symlink() {

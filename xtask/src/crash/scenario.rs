@@ -1,6 +1,7 @@
 //! What is launched while the campaign kills, and the words of a case.
 
 use camino::Utf8Path;
+use placement::Mechanism;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -98,6 +99,16 @@ fn line(number: usize) -> String {
 impl Contained {
     pub(super) const ALL: [Self; 4] =
         [Self::Cgroup, Self::Subreaper, Self::PidNamespace, Self::Group];
+
+    /// The mechanism, where it is one.
+    pub(super) const fn mechanism(self) -> Option<Mechanism> {
+        match self {
+            Self::Cgroup => Some(Mechanism::Cgroup),
+            Self::Subreaper => Some(Mechanism::Subreaper),
+            Self::PidNamespace => Some(Mechanism::PidNamespace),
+            Self::Group => None,
+        }
+    }
 
     /// The option of a launch.
     pub(super) const fn option(self) -> [&'static str; 2] {
