@@ -82,7 +82,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Tidy => tidy::run(&Workspace::load()?),
         Command::Docs => docs::run(&Workspace::load()?),
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
-        Command::Crash(arguments) => crash::run(&Workspace::load()?, &arguments),
+        Command::Crash(arguments) => crash::run(&arguments),
         Command::CrashWorker { host } => crash::serve(&host),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),

@@ -61,7 +61,12 @@ pub(crate) struct Arguments {
 }
 
 /// Runs a campaign, or shows its points.
-pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let (Some(host), true) = (&arguments.host, arguments.quick) {
+        // Without the code, as an ordinary user may be.
+        return campaign(arguments, host, &[]);
+    }
+    let workspace = &Workspace::load()?;
     let points = points::listed(&workspace.root)?;
     conclude("crash points", &steps::without_point(&workspace.root)?)?;
     if arguments.list {
@@ -78,7 +83,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Fa
             build(&guard.copy(workspace)?, &workspace.target_directory.join("crash-sabotaged"))?
         }
     };
-    let contained = available(&host)?;
+    let all = !arguments.quick && arguments.only.is_none();
+    campaign(arguments, &host, if all { &points } else { &[] })
+}
+
+/// Drives the lives and the cases; every one of the points must come by.
+fn campaign(arguments: &Arguments, host: &Utf8Path, points: &[String]) -> Result<(), Failure> {
+    let contained = available(host)?;
     let mut report = Report::default();
     // A sabotage is found or not: nothing is learnt from finding it twice.
     let is_enough = |report: &Report| match arguments.sabotage {
@@ -86,21 +97,20 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<(), Fa
         Some(_) | None => ControlFlow::Continue(()),
     };
     let lives = lives(arguments.quick, &contained);
-    pool::run(&host, arguments.workers, &lives, &mut |job, answer| {
+    pool::run(host, arguments.workers, &lives, &mut |job, answer| {
         report.life(job, answer);
         is_enough(&report)
     })?;
     let cases = if is_enough(&report).is_break() { Vec::new() } else { cases(arguments, &report) };
     println!("crash: {} lives, {} cases", lives.len(), cases.len());
-    pool::run(&host, arguments.workers, &cases, &mut |job, answer| {
+    pool::run(host, arguments.workers, &cases, &mut |job, answer| {
         report.case(job, answer);
         is_enough(&report)
     })?;
     report.show();
     match arguments.sabotage {
         Some(guard) => report.must_find(guard),
-        None if arguments.quick || arguments.only.is_some() => report.must_be_clean(&[]),
-        None => report.must_be_clean(&points),
+        None => report.must_be_clean(points),
     }
 }
 
