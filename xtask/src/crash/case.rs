@@ -185,7 +185,12 @@ fn recover(
             }
         }
     }
-    signal(frozen.pid, Signal::CONT);
+    // The dead take no signal, but whoever has their number by now would.
+    let is_dead =
+        if frozen.pid == host.pid() { victim.includes_host() } else { victim.includes_runner() };
+    if !is_dead {
+        signal(frozen.pid, Signal::CONT);
+    }
     if victim == Victim::Runner && !host.ends() {
         facts.violations.push("the host does not end after the death of its runner".to_owned());
     }

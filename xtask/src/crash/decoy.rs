@@ -1,8 +1,7 @@
 //! Strangers that get the numbers of an attempt's dead.
 
-use super::processes::{is_there, reap_orphans, signal, until};
+use super::processes::{is_there, reap_orphans, until};
 use crate::command::program;
-use rustix::process::Signal;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
@@ -51,8 +50,8 @@ impl Decoy {
 
 impl Drop for Decoy {
     fn drop(&mut self) {
-        signal(self.child.id(), Signal::KILL);
-        // It is this process's own child.
+        // One that was seen to have ended takes no signal.
+        self.child.kill().ok();
         self.child.wait().ok();
     }
 }

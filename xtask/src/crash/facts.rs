@@ -2,11 +2,10 @@
 
 use super::bed::{Bed, Passed, Said};
 use super::case::Job;
-use super::processes::{group, signal};
+use super::processes::group;
 use super::scenario::{Contained, Scenario};
 use placement::{Attempt, AttemptId, CleanupState, Evidence, EvidenceKind, ExecutionState};
-use placement_identity::{Marker, MarkerScan, scan_marker};
-use rustix::process::Signal;
+use placement_identity::{Marker, MarkerScan, Presence, ProcessIdentity, Signal, scan_marker};
 use std::fmt::Write as _;
 
 /// The variable that marks every process of an attempt.
@@ -42,9 +41,9 @@ pub(super) struct Look {
     pub(super) live: Vec<Live>,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Live {
-    pub(super) pid: u32,
+    process: ProcessIdentity,
     /// Whether it is in the child's own group.
     pub(super) in_group: bool,
 }
@@ -156,7 +155,10 @@ impl Facts {
     /// broken product has left.
     pub(super) fn end_what_is_left(&self) {
         for live in self.last().into_iter().flat_map(|look| &look.live) {
-            signal(live.pid, Signal::KILL);
+            // Never by its number, which may be another's since.
+            if let Presence::Present(verified) = live.process.observe() {
+                verified.signal(Signal::Kill).ok();
+            }
         }
     }
 
@@ -180,7 +182,9 @@ impl Facts {
             let state = look.attempt.as_ref().map_or("nothing recorded".to_owned(), |attempt| {
                 format!("{}/{}", attempt.execution_state, attempt.cleanup_state)
             });
-            let (moment, runs, home, live) = (look.moment, look.runs, look.has_home, &look.live);
+            let (moment, runs, home) = (look.moment, look.runs, look.has_home);
+            let live: Vec<(u32, bool)> =
+                look.live.iter().map(|it| (it.process.pid.get(), it.in_group)).collect();
             writeln!(story, "{moment:?}: {state}, {runs} runs, home {home}, live {live:?}").ok();
         }
         for row in self.last().into_iter().flat_map(|look| &look.evidence) {
@@ -222,6 +226,9 @@ fn marked(attempt: &AttemptId, leader: Option<u32>) -> Vec<Live> {
         MarkerScan::Found(found) | MarkerScan::Unknown { found, .. } => found,
         MarkerScan::None => Vec::new(),
     };
-    let pids = found.into_iter().map(|process| process.pid.get());
-    pids.map(|pid| Live { pid, in_group: leader.is_some() && group(pid) == leader }).collect()
+    let live = found.into_iter().map(|process| {
+        let in_group = leader.is_some() && group(process.pid.get()) == leader;
+        Live { process, in_group }
+    });
+    live.collect()
 }
