@@ -62,7 +62,9 @@ pub(super) fn serve(host: &Utf8Path) -> Result<(), String> {
         let job: Job =
             serde_json::from_str(&line).map_err(|error| format!("read a job: {error}"))?;
         let answer = case::run(&job, &programs);
-        println!("{}", serde_json::to_string(&answer).expect("an answer is plain data"));
+        let answer = serde_json::to_string(&answer).expect("an answer is plain data");
+        // Whoever asked may have ended: then there is nothing more to do.
+        writeln!(std::io::stdout(), "{answer}").map_err(|error| format!("answer: {error}"))?;
     }
     Ok(())
 }

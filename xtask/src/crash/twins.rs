@@ -9,13 +9,13 @@ use rustix::process::Signal;
 
 /// Where a runner has its order and no claim.
 const UNCLAIMED: &str = "runner.order.taken";
-/// Where a runner may create the child.
-const CREATING: &str = "runner.child.creating.committed";
+/// Where the program runs and the attempt is still starting: whoever claims it now is believed.
+const EXECUTED: &str = "runner.program.executed";
 
-/// Lets both runners go for the claim, the first one first; each that wins freezes once more before
-/// it makes a child, so that the other one finds the attempt as it was.
+/// Lets both runners go for the claim, that of the living host first; each that wins freezes once more with its
+/// program running and not yet recorded as that.
 pub(super) fn drive(job: &Job, programs: &Programs, facts: &mut Facts) -> Result<(), String> {
-    let bed = Bed::make(programs, job.scenario, job.contained, &[UNCLAIMED, CREATING])?;
+    let bed = Bed::make(programs, job.scenario, job.contained, &[UNCLAIMED, EXECUTED])?;
     let mut first = bed.start()?;
     let one = frozen_at(&bed, &[&first], UNCLAIMED, &[]).ok_or("no runner came to its claim")?;
     signal(first.pid(), Signal::KILL);
@@ -27,18 +27,18 @@ pub(super) fn drive(job: &Job, programs: &Programs, facts: &mut Facts) -> Result
     facts.host = second.pid();
     let other = frozen_at(&bed, &[&second], UNCLAIMED, &[one])
         .ok_or("no second runner came to its claim")?;
-    for runner in [one, other] {
+    for runner in [other, one] {
         signal(runner, Signal::CONT);
         until(|| {
             reap_orphans(&[second.pid()]);
-            let is_creating = |passed: &Passed| {
-                passed.pid == runner && passed.point == CREATING && is_frozen(runner)
+            let is_executed = |passed: &Passed| {
+                passed.pid == runner && passed.point == EXECUTED && is_frozen(runner)
             };
-            (!runs(runner) || bed.passed().iter().any(is_creating)).then_some(())
+            (!runs(runner) || bed.passed().iter().any(is_executed)).then_some(())
         })
         .ok_or("a runner neither wins the claim nor ends")?;
     }
-    for runner in [one, other] {
+    for runner in [one, other].into_iter().filter(|runner| is_frozen(*runner)) {
         signal(runner, Signal::CONT);
     }
     if !second.ends() {
