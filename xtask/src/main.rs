@@ -1,8 +1,8 @@
 //! The project's own checks and tools, one file per command.
 //!
-//! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `docs`, `fixture_check`,
-//! `real_check` with the `stub_model` it talks to, and below them `bench`, `own_cgroup`, `workspace`
-//! and `command`.
+//! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `package`, `docs`,
+//! `fixture_check`, `real_check` with the `stub_model` it talks to, `bench`, and below them
+//! `proving_ground`, `own_cgroup`, `scratch`, `workspace` and `command`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
 
 mod bench;
@@ -13,7 +13,10 @@ mod docs;
 mod fixture_check;
 mod floors;
 mod own_cgroup;
+mod package;
+mod proving_ground;
 mod real_check;
+mod scratch;
 mod stub_model;
 mod tidy;
 mod workspace;
@@ -40,6 +43,8 @@ enum Command {
     Floors,
     /// Check the cheap truths that no compiler checks
     Tidy,
+    /// Build every library from its tarball alone, outside the workspace, and run its example there
+    Package,
     /// Write docs/evidence.md and docs/errors.md from the contract
     Docs,
     /// Run every scenario in fixtures/launches through the facade
@@ -60,6 +65,8 @@ enum Command {
     },
     /// Run real clients from npm through placement against the stub model
     RealCheck,
+    /// Measure the release build beside its floors and rivals
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -80,11 +87,13 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Ci => ci::run(&Workspace::load()?),
         Command::Floors => floors::run(&Workspace::load()?),
         Command::Tidy => tidy::run(&Workspace::load()?),
+        Command::Package => package::run(&Workspace::load()?),
         Command::Docs => docs::run(&Workspace::load()?),
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::CrashWorker { host } => crash::serve(&host),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),
+        Command::Bench(arguments) => bench::run(&arguments),
     }
 }

@@ -17,12 +17,27 @@ pub(crate) struct Workspace {
 }
 
 /// One member.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
+    pub(crate) version: String,
     pub(crate) description: Option<String>,
+    pub(crate) license: Option<String>,
+    pub(crate) readme: Option<String>,
+    pub(crate) keywords: Vec<String>,
+    pub(crate) categories: Vec<String>,
     pub(crate) manifest_path: Utf8PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
+    /// The registries that may have it; absent for any, empty for none.
+    pub(crate) publish: Option<Vec<String>>,
+    pub(crate) targets: Vec<Target>,
+}
+
+/// One thing that a member builds.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Target {
+    pub(crate) kind: Vec<String>,
+    pub(crate) src_path: Utf8PathBuf,
 }
 
 /// One dependency as the manifest declares it.
@@ -45,6 +60,14 @@ impl Workspace {
 }
 
 impl Package {
+    /// Returns the first file of the library that strangers may have; `None` where there is none.
+    pub(crate) fn published_library(&self) -> Option<&Utf8Path> {
+        let library = |target: &&Target| target.kind.iter().any(|kind| kind == "lib");
+        let published = self.publish.as_ref().is_none_or(|registries| !registries.is_empty());
+        let found = self.targets.iter().find(library).filter(|_| published)?;
+        Some(&found.src_path)
+    }
+
     /// Returns the member's folder below the root: `crates/contract`, `bins/placement`, `xtask`.
     pub(crate) fn folder(&self, root: &Utf8Path) -> String {
         let directory = self.manifest_path.parent().unwrap_or(&self.manifest_path);
@@ -102,15 +125,22 @@ mod tests {
 
     #[test]
     fn a_folder_is_named_from_the_root() {
-        let package = |path: &str| Package {
-            name: String::new(),
-            description: None,
-            manifest_path: path.into(),
-            dependencies: Vec::new(),
-        };
+        let package = |path: &str| Package { manifest_path: path.into(), ..Package::default() };
         let root = Utf8Path::new("/w");
         assert_eq!(package("/w/crates/store/Cargo.toml").folder(root), "crates/store");
         assert_eq!(package("/w/bins/placement/Cargo.toml").folder(root), "bins/placement");
         assert_eq!(package("/w/xtask/Cargo.toml").folder(root), "xtask");
+    }
+
+    #[test]
+    fn only_a_library_that_may_be_published_is_for_strangers() {
+        let package = |publish: Option<Vec<String>>, kind: &str| Package {
+            publish,
+            targets: vec![Target { kind: vec![kind.to_owned()], src_path: "/w/lib.rs".into() }],
+            ..Package::default()
+        };
+        assert_eq!(package(None, "lib").published_library(), Some("/w/lib.rs".into()));
+        assert_eq!(package(Some(Vec::new()), "lib").published_library(), None);
+        assert_eq!(package(None, "bin").published_library(), None);
     }
 }

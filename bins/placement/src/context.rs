@@ -1,8 +1,9 @@
 //! What the environment and the global options say; the only place that reads the environment.
 
 use crate::args::Cli;
+use crate::configured::{ConfigFile, Configured};
 use camino::{Utf8Path, Utf8PathBuf};
-use placement::{Code, Placement, Refusal};
+use placement::{Code, Config, OwnerId, Placement, Refusal};
 
 /// How answers are shown.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +21,7 @@ pub(crate) struct Style {
 pub(crate) struct Context {
     root: Option<Utf8PathBuf>,
     owner: Option<String>,
+    config: Option<Utf8PathBuf>,
     style: Style,
     environment: Vec<(String, String)>,
 }
@@ -36,6 +38,7 @@ impl Context {
         Self {
             root: cli.root.clone(),
             owner: cli.owner.clone(),
+            config: cli.config.clone(),
             style: Style { json: cli.json, verbose: cli.verbose, no_color },
             environment,
         }
@@ -51,43 +54,77 @@ impl Context {
         self.value("HOME").map(Utf8Path::new)
     }
 
-    /// Returns the search path of the caller, if it is said.
-    pub(crate) fn search_path(&self) -> Option<&str> {
-        self.value("PATH")
+    /// Reads the configuration file.
+    pub(crate) fn configured(&self) -> Result<Configured, Refusal> {
+        self.config_file().read()
+    }
+
+    /// Names the root.
+    pub(crate) fn root(&self) -> Result<Utf8PathBuf, Refusal> {
+        match self.effective(self.configured()?.config)?.host.root {
+            Some(root) => Ok(root),
+            None => self.usual_root(),
+        }
     }
 
     /// Opens the root.
     pub(crate) fn open(&self) -> Result<Placement, Refusal> {
-        let mut builder = Placement::builder().root(self.root_directory()?).runner_itself();
-        if let Some(owner) = &self.owner {
-            builder = builder.owner(owner);
-        }
-        if let Some(path) = self.search_path() {
-            builder = builder.search_path(path);
-        }
-        if let Some(base) = self.temporary_base() {
-            builder = builder.temporary_base(base);
-        }
+        self.open_as(&self.effective(self.configured()?.config)?)
+    }
+
+    /// Opens the root that a configuration names, after [`Context::effective`].
+    pub(crate) fn open_as(&self, config: &Config) -> Result<Placement, Refusal> {
+        let mut builder = Placement::builder().configuration(config.clone()).runner_itself();
         for (name, value) in &self.environment {
             builder = builder.pass_environment(name, value);
         }
         builder.open().map_err(Refusal::from)
     }
 
-    fn root_directory(&self) -> Result<Utf8PathBuf, Refusal> {
-        if let Some(root) = &self.root {
-            return Ok(root.clone());
+    /// Completes a configuration: an option counts before the file, the file before the environment.
+    pub(crate) fn effective(&self, mut config: Config) -> Result<Config, Refusal> {
+        let host = &mut config.host;
+        host.root = Some(match self.root.as_ref().or(host.root.as_ref()) {
+            Some(root) => root.clone(),
+            None => self.usual_root()?,
+        });
+        if let Some(owner) = &self.owner {
+            let owner = OwnerId::parse(owner)
+                .map_err(|rule| Refusal::new(Code::Invalid, format!("the owner {rule}")))?;
+            host.owner = Some(owner);
         }
-        if let Some(state) = self.value("XDG_STATE_HOME").filter(|path| path.starts_with('/')) {
-            return Ok(Utf8Path::new(state).join("placement"));
+        if host.search_path.is_none() {
+            host.search_path = self.value("PATH").map(str::to_owned);
         }
-        match self.user_home() {
-            Some(home) if home.is_absolute() => Ok(home.join(".local/state/placement")),
-            Some(_) | None => {
-                let message = "no root is named and HOME is not set to an absolute path";
-                Err(Refusal::new(Code::Invalid, message).with_hint("name one with --root DIR"))
-            }
+        if host.temporary_base.is_none() {
+            host.temporary_base = self.temporary_base().map(Utf8Path::to_owned);
         }
+        Ok(config)
+    }
+
+    fn config_file(&self) -> ConfigFile {
+        if let Some(named) = &self.config {
+            return ConfigFile::Named(named.clone());
+        }
+        match self.usual("XDG_CONFIG_HOME", ".config") {
+            Some(directory) => ConfigFile::Usual(directory.join("config.toml")),
+            None => ConfigFile::Nowhere,
+        }
+    }
+
+    fn usual_root(&self) -> Result<Utf8PathBuf, Refusal> {
+        self.usual("XDG_STATE_HOME", ".local/state").ok_or_else(|| {
+            let message = "no root is named and HOME is not set to an absolute path";
+            Refusal::new(Code::Invalid, message).with_hint("name one with --root DIR")
+        })
+    }
+
+    /// The directory of this program in one of the user's base directories.
+    fn usual(&self, variable: &str, below_home: &str) -> Option<Utf8PathBuf> {
+        let named = self.value(variable).map(Utf8Path::new).filter(|path| path.is_absolute());
+        let home = || self.user_home().filter(|home| home.is_absolute());
+        let base = named.map(Utf8Path::to_owned).or_else(|| Some(home()?.join(below_home)))?;
+        Some(base.join("placement"))
     }
 
     /// The caller's TMPDIR, unless it goes when the user logs out.

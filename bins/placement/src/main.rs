@@ -2,10 +2,11 @@
 //!
 //! **Owns** what a person or a script sees. **Never** contains a rule: everything it does is
 //! available to an embedder through the `placement` crate. It alone reads the environment
-//! (`context`), takes signals (`signals`) and decides exit codes (`exit_code`).
+//! (`context`), the configuration file (`configured`), takes signals (`signals`) and decides exit codes (`exit_code`).
 
 mod args;
 mod commands;
+mod configured;
 mod context;
 mod exit_code;
 mod failure;
@@ -16,7 +17,6 @@ mod signals;
 use args::Cli;
 use clap::Parser as _;
 use context::Context;
-use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -27,11 +27,7 @@ fn main() -> ExitCode {
         Err(error) => return ExitCode::from(failure::report_usage(&error, std::env::args_os())),
     };
     let context = Context::read(&cli);
-    let result = match cli.config {
-        Some(_) => Err(Failure::unsupported("--config")),
-        None => commands::run(cli.command, &context),
-    };
-    match result {
+    match commands::run(cli.command, &context) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => ExitCode::from(failure.report(context.style())),
     }

@@ -170,6 +170,21 @@ fn a_session_that_ends_with_its_input_keeps_it_open_after_the_first_text() {
 }
 
 #[test]
+fn a_session_whose_input_is_open_is_stopped_and_cleaned_like_any_other() {
+    let world = world();
+    let launch = shell("trap 'exit 9' TERM; echo up; while read line; do echo $line; done");
+    let attempt = world.launch(launch.stdin_text("brief\n").ends_with_its_input());
+    assert!(attempt.text().next().unwrap().unwrap().text().starts_with("up\n"));
+    attempt.stop().unwrap();
+    let id = attempt.id().clone();
+    let end = attempt.finish().unwrap();
+    assert_eq!(count(&world, &id, "signal.term"), 1, "{}", world.told(&id));
+    assert_eq!(count(&world, &id, "stdin.closed"), 0, "a stop closes no input");
+    assert!(!end.is_success(), "{end}");
+    world.assert_clean(&end);
+}
+
+#[test]
 fn a_program_without_input_reads_its_end_all_the_time() {
     let world = world();
     let id = started(&world, &[], "cat; touch ended; exec sleep 300");

@@ -5,7 +5,8 @@ use placement_testkit::wait_until;
 use placement_world::protocol::{
     Attach, ControlAnswer, ControlCall, FromRecipient, FromRunner, Input, InputAck,
 };
-use placement_world::{Data, Door, PATIENCE, Program, RecipientId, World, shell};
+use placement_world::service::HostPlace;
+use placement_world::{Data, Door, Known, PATIENCE, Program, RecipientId, World, shell};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -321,7 +322,7 @@ fn input_that_was_taken_stays_taken_when_its_writer_goes() {
     first.write(2, 2, &vec![b'y'; 65_536]);
     drop(first);
     let (mut second, last) = bound(&door, 3);
-    assert_eq!(last, 1, "the other one is not written yet");
+    assert_eq!(last, 2, "the other one waits, and its number is taken");
     std::fs::write(world.work().join("go"), "").unwrap();
     let (generation, mut said) = (Generation::new(3), Vec::new());
     let end = Input { write_id: 3, generation, end: true, bytes: Vec::new() };
@@ -329,4 +330,60 @@ fn input_that_was_taken_stays_taken_when_its_writer_goes() {
     while answer(&mut second, &mut said).write_id != 3 {}
     hear(&mut second, &mut said, b"131072\n");
     assert!(attempt.finish().unwrap().is_success());
+}
+
+#[test]
+fn a_new_writer_does_not_pass_for_one_whose_input_still_waits() {
+    let world = world();
+    let attempt = world.launch(with_input("while [ ! -e go ]; do sleep 0.01; done; exec wc -c"));
+    let stage = world.stage();
+    let recipient = RecipientId::parse("first").unwrap();
+    let first = stage.service().attach(attempt.id(), &recipient, HostPlace::Keep).unwrap();
+    let mut streams = first.streams;
+    let sender = streams.input_sender().unwrap();
+    // One fills the pipe, the other waits in the runner.
+    for write_id in 1..=2 {
+        assert_eq!(sender.send(&vec![b'x'; 65_536]).unwrap(), write_id);
+    }
+    drop((sender, streams));
+    let attempt = world.host().attach(attempt.id()).unwrap();
+    std::fs::write(world.work().join("go"), "").unwrap();
+    assert_eq!(attempt.write_input(b"zzz").unwrap(), InputOutcome::Accepted);
+    attempt.close_input().unwrap();
+    assert_eq!(world.text(&attempt).stdout, "131075\n");
+    assert!(attempt.finish().unwrap().is_success());
+}
+
+#[test]
+fn a_write_that_is_refused_is_refused_again_when_it_comes_again() {
+    let world = world();
+    let script = "exec 0<&-; touch closed; while [ ! -e go ]; do sleep 0.01; done";
+    let attempt = world.launch(with_input(script));
+    wait_until(PATIENCE, "the close", || world.work().join("closed").exists());
+    let (mut data, _) = bound(&world.door(attempt.id()), 2);
+    for write_id in [1, 1, 2, 1] {
+        data.write(2, write_id, b"nobody reads this");
+        let refused = Some(InputRefused::Closed);
+        assert_eq!(answer(&mut data, &mut Vec::new()), ack(write_id, 2, refused));
+    }
+    std::fs::write(world.work().join("go"), "").unwrap();
+}
+
+#[test]
+fn input_whose_answer_is_lost_with_its_runner_is_uncertain() {
+    let world = world();
+    let script = "read line; echo got $line; head -c 8192 >took; while :; do sleep 1; done";
+    let attempt = world.launch(with_input(script));
+    assert_eq!(attempt.write_input(b"one\n").unwrap(), InputOutcome::Accepted);
+    assert_eq!(attempt.output().next().unwrap().unwrap().bytes(), b"got one\n");
+    let outcome = std::thread::scope(|scope| {
+        // More than the child and the pipe take, so that the rest waits until the runner is gone.
+        let writer = scope.spawn(|| attempt.write_input(&vec![b'x'; 200_000]).unwrap());
+        wait_until(PATIENCE, "what the child takes", || {
+            std::fs::metadata(world.work().join("took")).is_ok_and(|took| took.len() == 8192)
+        });
+        Known::of(world.runner_pid(attempt.id())).kill();
+        writer.join().unwrap()
+    });
+    assert_eq!(outcome, InputOutcome::NotAccepted(InputRefused::Uncertain));
 }

@@ -8,7 +8,7 @@ use placement_world::contract::{Id, LaunchRequest, PlannedExecutable};
 use placement_world::{PATIENCE, Program, Stage, World};
 use serde_json::Value;
 use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::time::{Duration, UNIX_EPOCH};
 
 const LARGE: u64 = 200 * 1024 * 1024;
@@ -138,4 +138,66 @@ fn two_hundred_megabytes_are_hashed_once() {
         details[0].contains(measured.digest.as_str()),
         "one host knows what the other measured"
     );
+}
+
+#[test]
+fn the_same_bytes_in_another_file_are_the_program_of_the_plan() {
+    let world = world();
+    let stage = world.stage();
+    let tool = script(&world, "#!/bin/sh\nexit 7\n");
+    let id = stage.prepare(&planned(&stage, &tool));
+    let copy = world.work().join("copy");
+    fs::copy(&tool, &copy).unwrap();
+    fs::rename(&copy, &tool).unwrap();
+    stage.start(&id).unwrap();
+    assert_eq!(world.program().run(["wait", "a"]).code, 7);
+}
+
+#[test]
+fn a_plan_by_a_link_does_not_run_what_the_link_leads_to_by_then() {
+    let world = world();
+    let stage = world.stage();
+    let planned_for = script(&world, "#!/bin/sh\ntouch ran\n");
+    let link = world.work().join("link");
+    symlink(&planned_for, &link).unwrap();
+    let id = stage.prepare(&planned(&stage, &link));
+    let other = world.work().join("other");
+    fs::write(&other, "#!/bin/sh\ntouch ran # and more\n").unwrap();
+    fs::set_permissions(&other, Permissions::from_mode(0o755)).unwrap();
+    fs::remove_file(&link).unwrap();
+    symlink(&other, &link).unwrap();
+    assert_eq!(stage.start(&id).unwrap_err().code, Code::ExecutableRefused);
+    assert!(!world.work().join("ran").exists());
+    assert!(world.kinds(&id).contains(&"executable.changed"), "{}", world.told(&id));
+}
+
+#[test]
+fn what_an_interrupted_update_leaves_is_named_and_nothing_runs() {
+    let program = Program::new(env!("CARGO_BIN_EXE_placement"));
+    let work = program.work();
+    let executable = |name: &str, bytes: &[u8]| {
+        fs::write(work.join(name), bytes).unwrap();
+        fs::set_permissions(work.join(name), Permissions::from_mode(0o755)).unwrap();
+    };
+    symlink("loop", work.join("loop")).unwrap();
+    symlink("gone", work.join("dangling")).unwrap();
+    executable("chain0", b"#!/bin/sh\n");
+    for number in 1..=50 {
+        symlink(format!("chain{}", number - 1), work.join(format!("chain{number}"))).unwrap();
+    }
+    let binary = fs::read(fs::canonicalize("/bin/true").unwrap()).unwrap();
+    executable("cut", &binary[..100]);
+    executable("head", b"#!");
+    for (name, code, words) in [
+        ("loop", 126, "ELOOP"),
+        ("chain50", 126, "ELOOP"),
+        ("dangling", 127, "not found"),
+        ("cut", 126, "ENOEXEC"),
+        ("head", 126, "interpreter"),
+    ] {
+        let said = program.run(["--json", "run", "--", &format!("./{name}")]);
+        assert_eq!((said.code, said.stdout.as_str()), (code, ""), "{name}: {said:?}");
+        assert!(said.stderr.contains(words), "{name}: {said:?}");
+    }
+    assert!(program.homes_left().is_empty());
 }

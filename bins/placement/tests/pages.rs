@@ -7,7 +7,7 @@ fn program() -> Program {
 }
 
 /// What is known only to be refused by name.
-const NOT_OFFERED: [&str; 5] = ["adopt-root", "worktree", "wait-session", "window", "--config"];
+const NOT_OFFERED: [&str; 4] = ["worktree", "wait-session", "window", "wait-login"];
 
 #[test]
 fn every_shell_gets_completions_of_what_is_offered() {

@@ -1,7 +1,9 @@
 //! A root or a store that cannot be used: one clear error, and what is there stays as it is.
 
 use placement_testkit::{ORDINARY_ID, is_root};
-use placement_world::{Program, Refused, Running, make_store_newer, replace_in_store, through};
+use placement_world::{
+    Program, Refused, Running, World, make_store_newer, replace_in_store, through,
+};
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
@@ -229,7 +231,7 @@ fn a_store_of_another_machine_is_refused() {
         return;
     }
     assert!(replace_in_store(&program.root(), own.trim(), &"0123456789abcdef".repeat(2)) > 0);
-    assert_all_refused(&program, "STORAGE", "the store belongs to another machine");
+    assert_all_refused(&program, "CONFLICT", "the store belongs to another machine");
 }
 
 #[test]
@@ -311,4 +313,23 @@ fn a_corrupt_request_keeps_the_home() {
     assert_eq!(said.code, 125, "{said:?}");
     assert_refused(&Refused::in_json(&said), "STORAGE", "request_json");
     assert_eq!(program.homes_left().len(), 1);
+}
+
+#[test]
+fn an_intent_whose_request_is_corrupt_is_not_started_and_can_be_once_it_is_whole() {
+    let world = World::new(env!("CARGO_BIN_EXE_placement"));
+    let stage = world.stage();
+    let id = stage.prepare(&stage.request("a", "exit 3"));
+    drop(stage);
+    assert!(replace_in_store(&world.root(), "\"exit 3\"", "\"exit 3\\") > 0);
+    let stage = world.stage();
+    let refused = stage.start(&id).unwrap_err();
+    assert_eq!(refused.code.label(), "STORAGE", "{refused}");
+    assert_eq!(stage.recorded(&id).evidence_count, 1);
+    assert!(world.homes_left().is_empty());
+    drop(stage);
+    assert!(replace_in_store(&world.root(), "\"exit 3\\", "\"exit 3\"") > 0);
+    let stage = world.stage();
+    stage.start(&id).unwrap();
+    assert_eq!(world.program().run(["wait", "a"]).code, 3);
 }

@@ -7,6 +7,7 @@ use placement::{
 use placement_testkit::{Random, wait_until};
 use placement_world::contract::Refusal;
 use placement_world::identity::Signal;
+use placement_world::policy::Snapshot;
 use placement_world::service::{IfUncertain, Started, Waited};
 use placement_world::{Known, PATIENCE, Stage, World, contained, shell};
 use std::os::unix::fs::PermissionsExt as _;
@@ -362,4 +363,22 @@ fn an_exited_attempt_takes_a_stop_and_stays_as_it_is() {
         assert_eq!(&stopped, end.attempt());
     }
     assert_eq!(world.kinds(&id).len(), end.evidence().len());
+}
+
+#[test]
+fn a_child_whose_grant_was_taken_back_is_asked_to_end() {
+    let world = world();
+    let stage = world.stage();
+    let script = "trap 'exit 7' TERM; echo up > up; while :; do sleep 0.02; done";
+    let id = stage.prepare(&stage.request("a", script));
+    stage.start(&id).unwrap();
+    world.wait_for_file("up");
+    let refused = stage.service().stop_revoked(&id).unwrap_err();
+    assert_eq!(refused.code, Code::Conflict, "{refused}");
+    stage.service().change_snapshot(|snapshot| *snapshot = Snapshot::embedded());
+    stage.service().stop_revoked(&id).unwrap();
+    assert_ends_clean(&world, &stage, &id);
+    assert_eq!(stage.recorded(&id).exit, Some(Exit::Code { code: 7 }));
+    let expected = ["grant.revoked", "stop.requested", "signal.term", "child.exited"];
+    assert_in_order(&world.kinds(&id), &expected, &world.told(&id));
 }

@@ -21,6 +21,21 @@ pub struct MechanismReport {
     pub errno: Option<String>,
 }
 
+impl MechanismReport {
+    /// Says in a phrase what its proof is worth, or where its measurement failed.
+    pub fn worth(&self) -> String {
+        if self.available {
+            let fate = if self.proof_survives_runner { "outlives" } else { "dies with" };
+            return format!("its proof {fate} the runner");
+        }
+        let step = self.failed_at.as_deref().unwrap_or("measuring it");
+        match &self.errno {
+            Some(errno) => format!("does not work: {step} ({errno})"),
+            None => format!("does not work: {step}"),
+        }
+    }
+}
+
 /// What this machine can clean where attempts of this host would live.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

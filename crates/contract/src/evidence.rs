@@ -22,6 +22,9 @@ labels! {
         AttachUnanswered = "attach.unanswered",
         /// A grant no longer held when the start asked again.
         GrantRefused = "grant.refused",
+        /// The host's definitions or the launch policy no longer admitted the launch when the start
+        /// asked again.
+        PolicyRefused = "policy.refused",
         /// A runner claimed the attempt.
         RunnerStarted = "runner.started",
         /// The runner ended before it acknowledged the start.
@@ -68,6 +71,8 @@ labels! {
         HostAdopted = "host.adopted",
         /// The run time that the launch allows is over.
         DeadlineElapsed = "deadline.elapsed",
+        /// A grant of a live attempt no longer holds; its stop is pending until the exit.
+        GrantRevoked = "grant.revoked",
         /// A stop was accepted.
         StopRequested = "stop.requested",
         /// A stop came before any runner claimed the attempt.

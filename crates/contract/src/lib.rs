@@ -1,23 +1,4 @@
-//! The words of placement: ids, requests, attempts, evidence, capability and error values, exact
-//! decoding and the canonical digest.
-//!
-//! **Owns** every value that crosses a boundary and the rules that need nothing but the value
-//! itself: bounds, cross checks, canonical form. **Never** touches the operating system, a clock
-//! or a file. **Limits**: the whole contract is decoded; what a launch asks for and this version
-//! does not do is told by [`LaunchRequest::not_offered`], by name.
-//!
-//! Reading order: [`id`], [`state`], [`request`], [`attempt`], [`evidence`], [`capability`],
-//! [`error`], [`canonical`], [`limits`]; then what a host defines ([`definition`]), what its
-//! authorities answer ([`authority`]) and what a driver adds to a launch ([`delivery`]).
-//!
-//! ```
-//! use placement_contract::{AttemptId, Code, Exit};
-//!
-//! let attempt = AttemptId::parse("build-17").expect("within bounds");
-//! assert_eq!(attempt.as_str(), "build-17");
-//! assert_eq!(Exit::Code { code: 3 }.to_string(), "code 3");
-//! assert!(Code::Conflict.hint().len() > 10);
-//! ```
+#![doc = include_str!("../README.md")]
 
 pub mod attempt;
 pub mod authority;

@@ -140,6 +140,15 @@ pub const TRANSCRIPT_BYTES_DEFAULT: u64 = 64 * 1024 * 1024;
 pub const SPOOL_BYTES_LIMIT: u64 = 16 * 1024 * 1024 * 1024;
 /// Time in which a runner answers a control message, in milliseconds.
 pub const FENCE_MS: u64 = 2_000;
+
+/// Time between two sweeps of one host, in milliseconds: what is revoked or lost is noticed within it.
+pub const SWEEP_DELAY_MS: u64 = 30_000;
+
+/// Longest that a sweep waits for one attempt, in milliseconds; no answer in time is no answer.
+pub const SWEEP_RECONCILE_MS: u64 = 5_000;
+
+/// Most attempts that one sweep takes, so that a pass is bounded; the next one takes others.
+pub const SWEEP_ATTEMPTS_MAX: u32 = 64;
 /// Silence of the pipes after the exit that ends the drain, in milliseconds.
 pub const DRAIN_IDLE_MS: u64 = 250;
 

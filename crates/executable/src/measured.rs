@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{Digest, ExecutableKind};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// The name of the form in which a measurement is written.
 pub const MEASUREMENT_REVISION: &str = "bee.executable-measurement@1";
@@ -84,11 +84,6 @@ impl Measured {
     /// Lends the descriptor of the very file that was hashed; it is closed on exec.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.program.file.as_fd()
-    }
-
-    /// Gives the descriptor of the very file that was hashed away; it is closed on exec.
-    pub fn into_descriptor(self) -> OwnedFd {
-        self.program.file.into()
     }
 
     /// Looks at the program and its interpreter again, by descriptor and by path.

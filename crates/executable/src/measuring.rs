@@ -201,7 +201,8 @@ fn open_interpreter(
 ) -> Result<Hashing, MeasureError> {
     let (file, facts) = open_program(&line.path).map_err(|error| match error {
         OpenError::Missing => MeasureError::InterpreterMissing,
-        OpenError::NotRegular(_)
+        OpenError::Links
+        | OpenError::NotRegular(_)
         | OpenError::NotExecutable
         | OpenError::NotReadable
         | OpenError::Io { .. } => MeasureError::Interpreter(error),

@@ -28,6 +28,9 @@ pub enum OpenError {
     /// Nothing is there.
     #[error("there is no such file")]
     Missing,
+    /// Its links lead in a circle, or through more of them than the kernel follows.
+    #[error("its links lead in a circle or through too many (ELOOP)")]
+    Links,
     /// It is not a regular file.
     #[error("it is not a regular file")]
     NotRegular(FileKind),
@@ -84,7 +87,8 @@ pub(crate) fn check_path(path: &str) -> Result<(), OpenError> {
 
 fn lookup_error(operation: &'static str, errno: Errno) -> OpenError {
     match errno {
-        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::LOOP => OpenError::Missing,
+        Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => OpenError::Missing,
+        Errno::LOOP => OpenError::Links,
         // A directory on the way may not be searched, so nothing there can be executed.
         Errno::ACCESS => OpenError::NotExecutable,
         other => OpenError::Io { operation, source: other.into() },

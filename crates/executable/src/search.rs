@@ -13,6 +13,9 @@ pub enum SearchError {
     /// What is there cannot be executed.
     #[error("the program is not executable")]
     NotExecutable,
+    /// Its links lead in a circle, or through more of them than the kernel follows.
+    #[error("the program's links lead in a circle or through too many (ELOOP)")]
+    Links,
     /// The name is empty or a relative path.
     #[error("the program must be an absolute path or a name without a slash")]
     Invalid,
@@ -30,7 +33,8 @@ pub enum SearchError {
 /// [`crate::Measuring`] looks again.
 ///
 /// # Errors
-/// [`SearchError::NotExecutable`] if there are only files that may not be executed.
+/// [`SearchError::NotExecutable`] if there are only files that may not be executed;
+/// [`SearchError::Links`] for an absolute path whose links end nowhere.
 pub fn search(name: &str, search_path: &str) -> Result<Utf8PathBuf, SearchError> {
     if name.is_empty() || name.contains('\0') {
         return Err(SearchError::Invalid);
@@ -45,6 +49,7 @@ pub fn search(name: &str, search_path: &str) -> Result<Utf8PathBuf, SearchError>
     if Utf8Path::new(name).is_absolute() {
         return check_path(name).map(|()| Utf8PathBuf::from(name)).map_err(|error| match error {
             OpenError::Missing => SearchError::NotFound,
+            OpenError::Links => SearchError::Links,
             OpenError::NotRegular(_)
             | OpenError::NotExecutable
             | OpenError::NotReadable
@@ -67,6 +72,7 @@ pub fn search(name: &str, search_path: &str) -> Result<Utf8PathBuf, SearchError>
             }
             Err(
                 OpenError::Missing
+                | OpenError::Links
                 | OpenError::NotRegular(_)
                 | OpenError::NotExecutable
                 | OpenError::NotReadable

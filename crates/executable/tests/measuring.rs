@@ -286,7 +286,7 @@ fn the_descriptor_is_that_of_the_hashed_file() {
     program(&base.join("tool"), &content);
     let measured = measure(&base.join("tool")).unwrap();
     fs::remove_file(base.join("tool")).unwrap();
-    let mut file = fs::File::from(measured.into_descriptor());
+    let mut file = fs::File::from(measured.descriptor().try_clone_to_owned().unwrap());
     let mut read = Vec::new();
     file.read_to_end(&mut read).unwrap();
     assert_eq!(read, content);

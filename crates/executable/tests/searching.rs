@@ -118,3 +118,18 @@ fn a_directory_that_may_not_be_searched_is_passed_over() {
     let expected = if visible { Ok(base.join("one/tool")) } else { Err(SearchError::NotFound) };
     assert_eq!(searched, expected);
 }
+
+#[test]
+fn links_that_end_nowhere_are_named_and_on_the_search_path_passed_over() {
+    let (_scratch, base) = scratch();
+    symlink("loop", base.join("loop")).unwrap();
+    assert_eq!(search(base.join("loop").as_str(), ""), Err(SearchError::Links));
+    assert_eq!(search("loop", base.as_str()), Err(SearchError::NotFound));
+    file(&base.join("link0"), 0o755);
+    for number in 1..=41 {
+        symlink(format!("link{}", number - 1), base.join(format!("link{number}"))).unwrap();
+    }
+    let within = base.join("link40");
+    assert_eq!(search(within.as_str(), ""), Ok(within));
+    assert_eq!(search(base.join("link41").as_str(), ""), Err(SearchError::Links));
+}

@@ -58,12 +58,4 @@ impl AttemptDir {
             Err(error) => Err(error),
         }
     }
-
-    /// Removes the exit record; one that is not there is no error.
-    ///
-    /// # Errors
-    /// The system denies it.
-    pub fn remove_exit_record(&self) -> Result<(), CreateError> {
-        remove_if_present(self.dir(), EXIT_RECORD)
-    }
 }

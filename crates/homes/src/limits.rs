@@ -1,14 +1,16 @@
 //! Bounds of this crate, each with its unit and its reason.
 
+use placement_contract::limits::CHUNK_BYTES_MAX;
+
 /// Payload bytes of one log record: the contract's largest chunk.
-pub const RECORD_BYTES_MAX: usize = 65_536;
+pub const RECORD_BYTES_MAX: usize = CHUNK_BYTES_MAX;
 
 /// Bytes that each record adds to its payload on disk; they count against the spool's bound.
 pub const RECORD_OVERHEAD_BYTES: u64 = 36;
 
 /// Stored bytes that may go beyond the spool's bound after the exit: two pipe capacities, with the
 /// overhead of the records that hold them.
-pub const TAIL_BYTES_MAX: u64 = 2 * 65_536 + 4_096;
+pub const TAIL_BYTES_MAX: u64 = 2 * CHUNK_BYTES_MAX as u64 + 4_096;
 
 /// Bytes after which a segment is followed by a new one: trimming removes whole segments.
 pub(crate) const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -35,5 +37,4 @@ pub(crate) const EXIT_RESERVE_BYTES: usize = 32 * 1024;
 /// Bytes of the file that names the base of the temporary directory: the bound of a path.
 pub(crate) const BASE_BYTES_MAX: usize = placement_paths::PATH_BYTES_MAX;
 
-const _: () = assert!(RECORD_BYTES_MAX == placement_contract::limits::CHUNK_BYTES_MAX);
 const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX);

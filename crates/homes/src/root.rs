@@ -82,6 +82,17 @@ pub enum CreateAttemptError {
 #[error("the attempt directory could not be opened")]
 pub struct OpenAttemptError(#[source] pub OpenError);
 
+/// Why the directories of attempts were not listed.
+#[derive(Debug, thiserror::Error)]
+pub enum ListAttemptsError {
+    /// The directory of all attempts could not be opened.
+    #[error("the directory of attempts could not be opened")]
+    Attempts(#[source] OpenError),
+    /// It could not be read.
+    #[error("the directory of attempts could not be listed")]
+    List(#[source] IoFailure),
+}
+
 /// Why an attempt's directory was not removed, or not whole.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveAttemptError {
@@ -123,16 +134,6 @@ impl Root {
         &self.directory
     }
 
-    /// Returns the path of the store, `<root>/placement.db`.
-    pub fn store_path(&self) -> Utf8PathBuf {
-        self.path.join("placement.db")
-    }
-
-    /// Returns the path of the store's lock file, `<root>/placement.lock`.
-    pub fn lock_path(&self) -> Utf8PathBuf {
-        self.path.join("placement.lock")
-    }
-
     /// Returns where the home of an attempt is, or would be: `<root>/attempts/<key>/home`.
     pub fn home_path(&self, key: &HomeKey) -> Utf8PathBuf {
         self.path.join(ATTEMPTS).join(key.as_str()).join(HOME)
@@ -168,6 +169,24 @@ impl Root {
             Err(OpenError::Missing { .. }) => Ok(None),
             Err(error) => Err(OpenAttemptError(error)),
         }
+    }
+
+    /// Returns the keys of the attempts that have a directory, in no order.
+    ///
+    /// # Errors
+    /// The directory of attempts cannot be listed.
+    pub fn attempt_keys(&self) -> Result<Vec<HomeKey>, ListAttemptsError> {
+        let attempts = match self.directory.open_dir(&name(ATTEMPTS)) {
+            Ok(attempts) => attempts,
+            Err(OpenError::Missing { .. }) => return Ok(Vec::new()),
+            Err(error) => return Err(ListAttemptsError::Attempts(error)),
+        };
+        let mut keys = Vec::new();
+        for entry in attempts.entries().map_err(ListAttemptsError::List)? {
+            let name = entry.map_err(ListAttemptsError::List)?;
+            keys.extend(name.to_str().and_then(|name| HomeKey::parse(name).ok()));
+        }
+        Ok(keys)
     }
 
     /// Removes an attempt's whole directory: its log, its records and a home that was kept.

@@ -63,98 +63,131 @@ impl MarkerDoubt {
     }
 }
 
+/// Holds one look at all running processes and at a variable that they were started with.
+///
+/// Answers for many values of the variable; what started after the look is not in it.
+#[derive(Debug)]
+pub struct MarkerTable {
+    carriers: Vec<(ProcessIdentity, Vec<u8>)>,
+    unreadable: Vec<(Pid, u64)>,
+    doubt: Option<MarkerDoubt>,
+}
+
+impl MarkerTable {
+    /// Reads the process table once; processes older than the stamp are not looked at.
+    pub fn read(name: &str, not_older_than_start_ticks: u64) -> Self {
+        let view = proc_view();
+        let list = list_processes();
+        let mut table = Self { carriers: Vec::new(), unreadable: Vec::new(), doubt: None };
+        let old_enough = |stat: &&Stat| stat.start_ticks >= not_older_than_start_ticks;
+        for stat in list.seen().iter().filter(|stat| is_candidate(stat)).filter(old_enough) {
+            match carried(stat, name) {
+                Carried::Value(identity, value) => table.carriers.push((identity, value)),
+                Carried::Nothing => {}
+                Carried::Unknown => table.unreadable.push((stat.pid, stat.start_ticks)),
+            }
+        }
+        table.doubt = match (view, &list) {
+            (ProcView::Restricted, _) => Some(MarkerDoubt::ProcRestricted),
+            (ProcView::Full, ProcessList::Partial(_)) => Some(MarkerDoubt::ProcUnreadable),
+            (ProcView::Full, ProcessList::Complete(_)) => None,
+        };
+        table
+    }
+
+    /// Answers which of these processes carry a value of the variable.
+    pub fn carrying(&self, marker: &Marker<'_>) -> MarkerScan {
+        let is_young = |start_ticks: u64| start_ticks >= marker.not_older_than_start_ticks;
+        let is_other = |pid: Pid, start_ticks: u64| {
+            marker.except.iter().any(|it| it.pid == pid && it.start_ticks == start_ticks)
+        };
+        let carriers = self.carriers.iter().filter(|(process, value)| {
+            value == marker.value.as_bytes()
+                && is_young(process.start_ticks)
+                && !is_other(process.pid, process.start_ticks)
+        });
+        let found: Vec<_> = carriers.map(|(process, _)| process.clone()).collect();
+        let hidden = self
+            .unreadable
+            .iter()
+            .filter(|(pid, ticks)| is_young(*ticks) && !is_other(*pid, *ticks));
+        let doubt = self.doubt.or(match u32::try_from(hidden.count()).unwrap_or(u32::MAX) {
+            0 => None,
+            unreadable => Some(MarkerDoubt::Unreadable(unreadable)),
+        });
+        match doubt {
+            Some(why) => MarkerScan::Unknown { found, why },
+            None if found.is_empty() => MarkerScan::None,
+            None => MarkerScan::Found(found),
+        }
+    }
+}
+
 /// Searches the environments of all running processes for a marker.
 ///
 /// It reads what each process was started with; one that overwrote its environment is missed.
 pub fn scan_marker(marker: &Marker<'_>) -> MarkerScan {
-    let view = proc_view();
-    let list = list_processes();
-    let mut found = Vec::new();
-    let mut unreadable = 0_u32;
-    for stat in list.seen().iter().filter(|stat| is_candidate(stat, marker)) {
-        match carries(stat, marker) {
-            Carries::Yes(identity) => found.push(identity),
-            Carries::No => {}
-            Carries::Unknown => unreadable = unreadable.saturating_add(1),
-        }
-    }
-    let doubt = match (view, &list) {
-        (ProcView::Restricted, _) => Some(MarkerDoubt::ProcRestricted),
-        (ProcView::Full, ProcessList::Partial(_)) => Some(MarkerDoubt::ProcUnreadable),
-        (ProcView::Full, ProcessList::Complete(_)) if unreadable > 0 => {
-            Some(MarkerDoubt::Unreadable(unreadable))
-        }
-        (ProcView::Full, ProcessList::Complete(_)) => None,
-    };
-    match doubt {
-        Some(why) => MarkerScan::Unknown { found, why },
-        None if found.is_empty() => MarkerScan::None,
-        None => MarkerScan::Found(found),
-    }
+    MarkerTable::read(marker.name, marker.not_older_than_start_ticks).carrying(marker)
 }
 
 /// Reads a variable of the environment that a process was started with; `None` where it has none of
 /// that name, or cannot be read any more.
 pub fn variable_of(process: &ProcessIdentity, name: &str) -> Option<Vec<u8>> {
     let Environment::Read(environ) = read_environment(process.pid) else { return None };
-    let entry = format!("{name}=");
-    let value = environ.split(|byte| *byte == 0).find_map(|it| it.strip_prefix(entry.as_bytes()));
+    let value = value_in(&environ, name);
     // The number may have been given away before the environment was read.
     let stamp = read_stat(process.pid).ok()?.start_ticks;
     value.filter(|_| stamp == process.start_ticks).map(<[u8]>::to_vec)
 }
 
 /// The kernel's own threads have no environment, and new ones come up all the time.
-fn is_candidate(stat: &Stat, marker: &Marker<'_>) -> bool {
-    stat.state == ProcessState::Live
-        && !stat.kernel_thread
-        && stat.start_ticks >= marker.not_older_than_start_ticks
-        && stat.pid != Pid::this_process()
-        && !marker
-            .except
-            .iter()
-            .any(|known| known.pid == stat.pid && known.start_ticks == stat.start_ticks)
+fn is_candidate(stat: &Stat) -> bool {
+    stat.state == ProcessState::Live && !stat.kernel_thread && stat.pid != Pid::this_process()
 }
 
-enum Carries {
-    Yes(ProcessIdentity),
-    No,
+enum Carried {
+    Value(ProcessIdentity, Vec<u8>),
+    Nothing,
     Unknown,
 }
 
-fn carries(stat: &Stat, marker: &Marker<'_>) -> Carries {
+fn carried(stat: &Stat, name: &str) -> Carried {
     match read_environment(stat.pid) {
-        Environment::Read(environ) if environ.is_empty() => carries_nothing(stat, marker),
-        Environment::Read(environ) => judge(stat, marker, &environ),
-        Environment::TooLong => Carries::Unknown,
+        Environment::Read(environ) if environ.is_empty() => carries_nothing(stat, name),
+        Environment::Read(environ) => judge(stat, name, &environ),
+        Environment::TooLong => Carried::Unknown,
         Environment::Unreadable => if_still_there(stat),
     }
 }
 
 /// Tells a process that has no environment from one in the middle of an exec, which shows none.
-fn carries_nothing(stat: &Stat, marker: &Marker<'_>) -> Carries {
+fn carries_nothing(stat: &Stat, name: &str) -> Carried {
     match read_stat(stat.pid) {
         Ok(now) if now.start_ticks == stat.start_ticks && now.environment_address.is_some() => {}
         Ok(_) | Err(_) => return if_still_there(stat),
     }
     // Read again: the exec may have ended between the empty read and the address.
     match read_environment(stat.pid) {
-        Environment::Read(environ) => judge(stat, marker, &environ),
-        Environment::TooLong => Carries::Unknown,
+        Environment::Read(environ) => judge(stat, name, &environ),
+        Environment::TooLong => Carried::Unknown,
         Environment::Unreadable => if_still_there(stat),
     }
 }
 
-fn judge(stat: &Stat, marker: &Marker<'_>, environ: &[u8]) -> Carries {
-    let entry = format!("{}={}", marker.name, marker.value);
-    if !environ.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes()) {
-        return Carries::No;
-    }
+fn judge(stat: &Stat, name: &str, environ: &[u8]) -> Carried {
+    let Some(value) = value_in(environ, name) else { return Carried::Nothing };
     match ProcessIdentity::of(stat.pid) {
         // The number may have been given away between the environment and the identity.
-        Ok(identity) if identity.start_ticks == stat.start_ticks => Carries::Yes(identity),
+        Ok(identity) if identity.start_ticks == stat.start_ticks => {
+            Carried::Value(identity, value.to_vec())
+        }
         Ok(_) | Err(_) => if_still_there(stat),
     }
+}
+
+fn value_in<'a>(environ: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut variables = environ.split(|byte| *byte == 0);
+    variables.find_map(|it| it.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 enum Environment {
@@ -175,12 +208,12 @@ fn read_environment(pid: Pid) -> Environment {
 }
 
 /// What could not be read matters only while the process still runs.
-fn if_still_there(stat: &Stat) -> Carries {
+fn if_still_there(stat: &Stat) -> Carried {
     match read_stat(stat.pid) {
         Ok(now) if now.start_ticks == stat.start_ticks && now.state == ProcessState::Live => {
-            Carries::Unknown
+            Carried::Unknown
         }
-        Ok(_) | Err(StatError::Missing) => Carries::No,
-        Err(StatError::Unreadable(_) | StatError::Malformed) => Carries::Unknown,
+        Ok(_) | Err(StatError::Missing) => Carried::Nothing,
+        Err(StatError::Unreadable(_) | StatError::Malformed) => Carried::Unknown,
     }
 }

@@ -37,7 +37,9 @@ pub(crate) fn check_planned(
 pub(crate) fn not_found(error: SearchError) -> Failed {
     let (kind, code) = match error {
         SearchError::NotFound => (EvidenceKind::ExecutableNotFound, Code::ExecutableNotFound),
-        SearchError::NotExecutable => (EvidenceKind::ExecutableRefused, Code::ExecutableRefused),
+        SearchError::NotExecutable | SearchError::Links => {
+            (EvidenceKind::ExecutableRefused, Code::ExecutableRefused)
+        }
         SearchError::Invalid | SearchError::SearchPath => {
             (EvidenceKind::ExecutableRefused, Code::Invalid)
         }

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::host::Placement;
 use placement_contract::{Attempt, ExecutionState};
-use placement_service::{AttemptList, Listed};
+use placement_service::{AttemptList, Listed, Reconciled};
 
 /// The attempts of a host's owner.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,15 @@ impl<'a> Attempts<'a> {
     /// As [`Attempts::live`].
     pub fn open(&self) -> Result<AttemptList, Error> {
         Ok(self.host.service().list(Listed::Open)?)
+    }
+
+    /// Looks at every open one, as [`Placement::reconcile`] does, side by side; what stands against one
+    /// of them is told with it.
+    ///
+    /// # Errors
+    /// STORAGE where the store cannot be read.
+    pub fn reconcile(&self) -> Result<Vec<Reconciled>, Error> {
+        Ok(self.host.service().reconcile_all()?)
     }
 
     /// Lists all, ended and cleaned ones too.

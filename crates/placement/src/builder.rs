@@ -5,7 +5,7 @@ use crate::host::Placement;
 use crate::runner_choice::{RunnerChoice, refuse_in_runner};
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{Clock, Code, OwnerId, Refusal};
-use placement_policy::Snapshot;
+use placement_policy::Config;
 use placement_runner::SystemClock;
 use placement_service::{Service, ServiceConfig};
 use std::sync::Arc;
@@ -22,9 +22,10 @@ pub struct Builder {
     root: Option<Utf8PathBuf>,
     owner: Option<String>,
     operators: Vec<String>,
+    configuration: Config,
     search_path: Option<String>,
     environment: Vec<(String, String)>,
-    temporary_base: Utf8PathBuf,
+    temporary_base: Option<Utf8PathBuf>,
     runner: RunnerChoice,
     clock: Arc<dyn Clock>,
 }
@@ -35,12 +36,20 @@ impl Builder {
             root: None,
             owner: None,
             operators: Vec::new(),
+            configuration: Config::default(),
             search_path: None,
             environment: Vec::new(),
-            temporary_base: Utf8PathBuf::from(TEMPORARY_BASE),
+            temporary_base: None,
             runner: RunnerChoice::default(),
             clock: Arc::new(SystemClock),
         }
+    }
+
+    /// Takes what a configuration file says, [`Config::decode`]; what is given to the builder by name
+    /// counts before it, whichever comes first.
+    pub fn configuration(mut self, configuration: Config) -> Self {
+        self.configuration = configuration;
+        self
     }
 
     /// Names the private root: receipts and homes lie below it. It is made 0700 on first use; a
@@ -56,8 +65,8 @@ impl Builder {
         self
     }
 
-    /// Names somebody who may settle uncertain attempts by a word; only the user who owns the root may
-    /// where nobody is named.
+    /// Names somebody who may settle uncertain attempts by a word, besides those of the configuration;
+    /// only the user who owns the root may where nobody is named.
     pub fn operator(mut self, operator: impl Into<String>) -> Self {
         self.operators.push(operator.into());
         self
@@ -79,7 +88,7 @@ impl Builder {
 
     /// Sets below which directory children get their TMPDIR; `/tmp` otherwise.
     pub fn temporary_base(mut self, directory: impl AsRef<Utf8Path>) -> Self {
-        self.temporary_base = directory.as_ref().to_owned();
+        self.temporary_base = Some(directory.as_ref().to_owned());
         self
     }
 
@@ -106,29 +115,33 @@ impl Builder {
     /// Opens the host; makes the root and the store on first use.
     ///
     /// # Errors
-    /// INVALID for a missing root, a bad owner or a missing runner program, CONFLICT in a process
-    /// that was started as a runner and for a root of another machine, STORAGE where the root
-    /// cannot be used.
+    /// INVALID for a missing root, a bad owner, a missing runner program or a default policy that is
+    /// not defined, UNSUPPORTED for a configuration that asks for more than this version has, CONFLICT
+    /// in a process that was started as a runner and for a root of another machine, STORAGE where the
+    /// root cannot be used.
     pub fn open(self) -> Result<Placement, Error> {
         refuse_in_runner()?;
+        let host = self.configuration.host.clone();
         let owner = match &self.owner {
             Some(owner) => named("owner", owner)?,
-            None => local_owner(),
+            None => host.owner.unwrap_or_else(local_owner),
         };
         let operators = self.operators.iter().map(|operator| named("operator", operator));
         let operators: Vec<OwnerId> = operators.collect::<Result<_, _>>()?;
-        let mut snapshot =
-            Snapshot::embedded().with_environment(self.environment).with_operators(operators);
+        let mut snapshot = self.configuration.snapshot()?.with_environment(self.environment);
+        let operators = operators.into_iter().chain(host.operators);
+        snapshot = snapshot.with_operators(operators);
         if let Some(path) = self.search_path {
             snapshot = snapshot.with_search_path(path);
         }
+        let base = self.temporary_base.or(host.temporary_base);
         let config = ServiceConfig {
-            root: absolute_root(self.root)?,
+            root: absolute_root(self.root.or(host.root))?,
             owner,
             snapshot,
             runner: self.runner.command()?,
             clock: Arc::clone(&self.clock),
-            temporary_base: Some(self.temporary_base),
+            temporary_base: Some(base.unwrap_or_else(|| Utf8PathBuf::from(TEMPORARY_BASE))),
         };
         Ok(Placement::new(Service::open(config)?, self.clock))
     }

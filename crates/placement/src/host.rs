@@ -7,17 +7,17 @@ use crate::end::End;
 use crate::error::Error;
 use crate::launch::Launch;
 use crate::observer::Observer;
-use crate::request::{self, Names};
+use crate::request::{self, FilledIn, Names};
 use camino::Utf8Path;
 use placement_contract::limits::EVIDENCE_PAGE_MAX;
 use placement_contract::{
     Attempt, AttemptId, Clock, Code, Digest, Evidence, ExecutionState, LaunchRequest, OnHostLoss,
-    OwnerId, RecipientId, Refusal, Status, StdinMode,
+    OwnerId, PolicyRef, RecipientId, Refusal, Status, StdinMode,
 };
 use placement_policy::{ADMITTED_ROOTS_MAX, Snapshot};
 use placement_service::{
-    Capabilities, ExecutableMeasurement, HostPlace, IfUncertain, Pruning, Service, Started,
-    StdinClosing, StopMode, Streams, Verified, Waited,
+    Adopted, Capabilities, ExecutableMeasurement, HostPlace, IfUncertain, Pruning, Service,
+    Started, StdinClosing, StopMode, Streams, Sweep, Verified, Waited,
 };
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -71,6 +71,19 @@ impl Placement {
         Self::builder().root(root).open()
     }
 
+    /// Binds a root to this machine that was moved here from another one, on the word that nothing
+    /// lives in it; durable.
+    ///
+    /// Attempts that lived there become uncertain with the next reconcile, since nothing of another
+    /// machine can be observed. Until this is said, opening such a root is refused.
+    ///
+    /// # Errors
+    /// CONFLICT where a runner of this machine lives in it; INVALID, STORAGE and UNAVAILABLE for a root
+    /// that cannot be used.
+    pub fn adopt_root(root: impl AsRef<Utf8Path>) -> Result<Adopted, Error> {
+        Ok(placement_service::adopt_root(root.as_ref())?)
+    }
+
     /// Starts to describe a host with other settings.
     pub fn builder() -> Builder {
         Builder::new()
@@ -87,8 +100,8 @@ impl Placement {
     /// Launches a program, or follows the attempt that is recorded under the launch's key.
     ///
     /// A new attempt's program runs when this returns. A recorded one that lives is attached to,
-    /// which takes its streams from whoever had them; one that ended is served from its log. Without
-    /// [`Launch::require`], a launch with a key requires what its recorded attempt did.
+    /// which takes its streams from whoever had them; one that ended is served from its log. What a
+    /// launch with a key leaves open, its scope and its policy, is as in its recorded attempt.
     ///
     /// # Errors
     /// The refusal of the step that failed: INVALID, DENIED, FORBIDDEN and `UNSUPPORTED_CAPABILITY`
@@ -102,20 +115,12 @@ impl Placement {
             Some(_) => self.recorded(&names.attempt)?,
             None => None,
         };
-        let scope = match (launch.required_cleanup, &recorded) {
-            (Some(scope), _) => scope,
-            (None, Some(recorded)) => recorded.required_cleanup,
-            (None, None) => service.measured()?.capability,
-        };
         let attempt_id = names.attempt.clone();
         let has_key = launch.key.is_some();
         let _admitted = self.make_room_for_directories(launch.directories.len() + 1);
-        let (request, snapshot) = service.change_snapshot(|snapshot| {
-            request::request(launch, names, service.owner(), scope, snapshot)
-                .map(|request| (request, snapshot.clone()))
-        })?;
+        let request = self.request(launch, names, recorded.as_ref())?;
         if recorded.is_none() {
-            request::check_directories(&request, &snapshot)?;
+            request::check_directories(&request, &service.snapshot())?;
         }
         let prepared = service.prepare(&request)?;
         if prepared.execution_state == ExecutionState::Intended {
@@ -239,6 +244,18 @@ impl Placement {
         Ok(self.service().reconcile(attempt_id)?)
     }
 
+    /// Looks once at the live attempts of all owners that were not observed for the longest time, at
+    /// most 64, and settles those whose runner is gone.
+    ///
+    /// For a loop with [`SWEEP_DELAY`](crate::SWEEP_DELAY) between two passes, in one of the hosts
+    /// of a root. A pass that waits for an attempt gives up after 5 seconds.
+    ///
+    /// # Errors
+    /// STORAGE where the store cannot be read or written.
+    pub fn sweep(&self) -> Result<Sweep, Error> {
+        Ok(self.service().sweep()?)
+    }
+
     /// Settles an uncertain attempt as exited on an operator's word, with a reason of 1 to 1024 bytes.
     ///
     /// That the caller is this operator is the host's to know; who may be one is what it was opened
@@ -254,6 +271,16 @@ impl Placement {
         reason: &str,
     ) -> Result<Attempt, Error> {
         Ok(self.service().resolve(attempt_id, operator, reason)?)
+    }
+
+    /// Returns the launch policy of who names none.
+    pub fn default_policy(&self) -> PolicyRef {
+        self.service().snapshot().policy().r#ref.clone()
+    }
+
+    /// Returns where programs are looked for, absolute directories between colons.
+    pub fn search_path(&self) -> String {
+        self.service().snapshot().search_path().to_owned()
     }
 
     /// Returns the user who owns the root, as an operator is named.
@@ -432,6 +459,41 @@ impl Placement {
             drop(alone);
         }
         self.shared.admitted.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the request of a launch; what it leaves open is as in the recorded attempt, if there is one.
+    fn request(
+        &self,
+        launch: Launch,
+        names: Names,
+        recorded: Option<&Attempt>,
+    ) -> Result<LaunchRequest, Error> {
+        let service = self.service();
+        let filled_in = match recorded {
+            Some(recorded) if !recorded.pruned => {
+                FilledIn::of_recorded(service.request(&recorded.attempt_id)?)
+            }
+            Some(recorded) => FilledIn::of_host(&service.snapshot(), recorded.required_cleanup),
+            None => {
+                let strongest = match launch.required_cleanup {
+                    Some(required) => required,
+                    None => service.measured()?.capability,
+                };
+                FilledIn::of_host(&service.snapshot(), strongest)
+            }
+        };
+        let named = service.change_snapshot(|snapshot| {
+            let (launch, names, filled_in) = (launch.clone(), names.clone(), filled_in.clone());
+            request::request(launch, names, service.owner(), filled_in, snapshot)
+        });
+        match named {
+            // What is recorded stays answered, whatever the host lists by now.
+            Err(error) if recorded.is_some() && error.code() == Code::Forbidden => {
+                let mut any = service.snapshot().with_any_named_root();
+                request::request(launch, names, service.owner(), filled_in, &mut any)
+            }
+            named => named,
+        }
     }
 
     fn recorded(&self, attempt_id: &AttemptId) -> Result<Option<Attempt>, Error> {

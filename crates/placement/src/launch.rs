@@ -21,6 +21,7 @@ pub struct Launch {
     pub(crate) directories: Vec<(Utf8PathBuf, Access)>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) key: Option<String>,
+    pub(crate) policy: Option<String>,
     pub(crate) stdin_text: Option<String>,
     pub(crate) session_end: Option<SessionEnd>,
     pub(crate) executable: Option<PlannedExecutable>,
@@ -42,6 +43,7 @@ impl Launch {
             directories: Vec::new(),
             environment: BTreeMap::new(),
             key: None,
+            policy: None,
             stdin_text: None,
             session_end: None,
             executable: None,
@@ -100,6 +102,14 @@ impl Launch {
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// Names the launch policy; the host's default one otherwise. A launch under another policy is
+    /// another launch.
+    #[must_use]
+    pub fn policy(mut self, name: impl Into<String>) -> Self {
+        self.policy = Some(name.into());
         self
     }
 

@@ -1,33 +1,4 @@
-//! The facade an embedder uses: open a root, launch a program, read its output, finish with proof.
-//!
-//! **Owns** the words of an embedder ([`Placement`], [`Launch`], [`AttemptHandle`], [`End`]), which
-//! program becomes a runner, and how one data link serves readers and writers. **Never** contains a
-//! rule of placement: what is admitted, recorded, proven or removed is decided below. **Never**
-//! reads the environment, starts a thread for an attempt, or prints.
-//!
-//! **Limitations**: Linux; blocking calls only. A process that was started as a runner opens
-//! nothing.
-//!
-//! Reading order: `builder`, `host`, `launch`, `request`, `attempt`, `link`, `output`, `end`,
-//! `observer`, `attempts`, `runner_choice`, `error`.
-//!
-//! ```no_run
-//! use placement::{Launch, Placement};
-//! use std::io::Write;
-//!
-//! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     placement::runner::enter(); // only for a single-file host
-//!     let mut stdout = std::io::stdout();
-//!     let host = Placement::open("state")?;
-//!     let attempt = host.launch(Launch::program("echo").arg("hello").key("ci-4711"))?;
-//!     for chunk in attempt.output() {
-//!         stdout.write_all(chunk?.bytes())?;
-//!     }
-//!     println!("{}", attempt.finish()?); // exited 0; tree gone (cgroup); 12 evidence rows
-//!     Ok(())
-//! }
-//! ```
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod attempt;
@@ -55,15 +26,28 @@ pub use observer::{Observer, Seen};
 pub use output::{Chunk, Output, Text, TextPiece, Utf8Decoder};
 pub use placement_contract::{
     Attempt, AttemptId, CapabilityReport, CleanupScope, CleanupState, Clock, Code, Controller,
-    Digest, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation, Leftovers,
-    Liveness, Mechanism, MechanismReport, OnHostLoss, Outcome, OwnerId, Pruned, Refusal, Status,
-    StdinMode, StreamName, Timeouts, Timestamp,
+    Digest, EnvironmentName, Evidence, EvidenceKind, ExecutionState, Exit, ExitSource, Generation,
+    Leftovers, Liveness, Mechanism, MechanismReport, OnHostLoss, Outcome, OwnerId, PolicyRef,
+    Pruned, Refusal, Status, StdinMode, StreamName, Timeouts, Timestamp,
+};
+pub use placement_policy::{
+    AdmittedTable, CONFIG_BYTES_MAX, Config, ConfigError, EnvironmentTable, HostTable,
+    ResourceMode, ResourcesTable,
 };
 pub use placement_runner::SystemClock;
 pub use placement_service::{
-    AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept, Pruning,
-    StdinClosing, StopMode, Unreadable, Verified, VerifyFault,
+    Adopted, AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept,
+    Pruning, Reconciled, StdinClosing, StopMode, Sweep, Swept, Unreadable, Verified, VerifyFault,
 };
+
+/// Bounds of what a host passes on, in bytes.
+pub mod limits {
+    pub use placement_contract::limits::{STDIN_BYTES_MAX, WRITE_BYTES_MAX};
+}
+
+/// Time between two sweeps of one host.
+pub const SWEEP_DELAY: std::time::Duration =
+    std::time::Duration::from_millis(placement_contract::limits::SWEEP_DELAY_MS);
 
 /// Becoming the runner of an attempt.
 ///

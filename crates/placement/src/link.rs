@@ -100,10 +100,10 @@ pub(crate) enum LinkEnd {
 pub enum InputOutcome {
     /// Every byte went into the child's input.
     Accepted,
-    /// The child ended or closed its input, or never had one. What was written in part is not
-    /// written again.
+    /// The child ended or closed its input, or never had one; or the answer was lost with the runner
+    /// or the link ([`InputRefused::Uncertain`]). What may have been written is not written again.
     NotAccepted(InputRefused),
-    /// The link ended before the answer; a part may have been written.
+    /// The link ended before everything could be sent; a part may have been written.
     Unanswered,
 }
 

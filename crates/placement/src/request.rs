@@ -6,11 +6,11 @@ use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::limits::ARGUMENT_BYTES_MAX;
 use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
-    Access, ActionId, AttemptId, CleanupScope, Code, EnvironmentName, ExitObservation, GrantRef,
-    IdempotencyKey, LaunchRequest, OwnerId, Purpose, Refusal, ResourceGrant, ResourceName, Subpath,
-    Timestamp,
+    Access, ActionId, AttemptId, BindingRef, CleanupScope, Code, EnvironmentName, ExitObservation,
+    GrantRef, IdempotencyKey, LaunchRequest, OwnerId, PolicyRef, ProfileId, Purpose, Refusal,
+    ResourceGrant, ResourceName, Subpath, Timestamp,
 };
-use placement_policy::Snapshot;
+use placement_policy::{Named, Snapshot};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
@@ -42,6 +42,38 @@ impl Names {
     }
 }
 
+/// What the host fills in where a launch leaves it open.
+#[derive(Debug, Clone)]
+pub(crate) struct FilledIn {
+    binding: Named<BindingRef>,
+    profile: Named<ProfileId>,
+    policy: PolicyRef,
+    required_cleanup: CleanupScope,
+}
+
+impl FilledIn {
+    /// Takes what the host has now.
+    pub(crate) fn of_host(snapshot: &Snapshot, strongest: CleanupScope) -> Self {
+        Self {
+            binding: snapshot.binding().clone(),
+            profile: snapshot.profile().clone(),
+            policy: snapshot.policy().r#ref.clone(),
+            required_cleanup: strongest,
+        }
+    }
+
+    /// Takes what a recorded request has, so that a retry is the same request whatever the host has
+    /// by now.
+    pub(crate) fn of_recorded(request: LaunchRequest) -> Self {
+        Self {
+            binding: Named { r#ref: request.binding_ref, digest: request.binding_digest },
+            profile: Named { r#ref: request.profile_id, digest: request.profile_digest },
+            policy: request.policy_ref,
+            required_cleanup: request.required_cleanup,
+        }
+    }
+}
+
 /// Makes the request, admitting the named directories into the host's snapshot.
 ///
 /// Nothing on disk is looked at, so that the same launch is the same request whatever became of
@@ -50,11 +82,17 @@ pub(crate) fn request(
     launch: Launch,
     names: Names,
     owner: &OwnerId,
-    required_cleanup: CleanupScope,
+    filled_in: FilledIn,
     snapshot: &mut Snapshot,
 ) -> Result<LaunchRequest, Error> {
     let (resources, working_directory_ref) = grants(&launch, snapshot)?;
     let environment = environment(launch.environment)?;
+    let policy_ref = match &launch.policy {
+        Some(name) => {
+            PolicyRef::parse(name).map_err(|rule| invalid(format!("the policy {rule}")))?
+        }
+        None => filled_in.policy,
+    };
     let arguments = launch.arguments.iter().map(|text| argument("argument", text));
     let request = LaunchRequest {
         idempotency_key: names.key,
@@ -62,11 +100,11 @@ pub(crate) fn request(
         owner_incarnation: 1,
         action_id: ActionId::parse(names.attempt.as_str()).expect("an attempt id is an id"),
         attempt_id: names.attempt,
-        binding_ref: snapshot.binding().r#ref.clone(),
-        policy_ref: snapshot.policy().r#ref.clone(),
-        profile_id: snapshot.profile().r#ref.clone(),
-        binding_digest: snapshot.binding().digest.clone(),
-        profile_digest: snapshot.profile().digest.clone(),
+        binding_ref: filled_in.binding.r#ref,
+        policy_ref,
+        profile_id: filled_in.profile.r#ref,
+        binding_digest: filled_in.binding.digest,
+        profile_digest: filled_in.profile.digest,
         placement_binding_ref: None,
         placement_binding_digest: None,
         placement_profile_ref: None,
@@ -90,7 +128,7 @@ pub(crate) fn request(
         environment_refs: BTreeMap::new(),
         projections: Vec::new(),
         session_ref: None,
-        required_cleanup,
+        required_cleanup: launch.required_cleanup.unwrap_or(filled_in.required_cleanup),
         required_exit_observation: ExitObservation::Independent,
         timeouts: launch.timeouts,
         options: PreparerOptions::default(),
@@ -145,9 +183,10 @@ fn grant(
     access: Access,
     snapshot: &mut Snapshot,
 ) -> Result<ResourceName, Error> {
-    let root_ref = snapshot
-        .admit(&absolute(path)?, access)
-        .map_err(|rule| invalid(format!("directory {path:?}: {rule}")))?;
+    let root_ref = snapshot.admit_named(absolute(path)?, access).map_err(|refusal| Refusal {
+        message: format!("directory {path:?}: {}", refusal.message),
+        ..refusal
+    })?;
     if let Some(known) = resources.iter_mut().find(|known| known.root_ref == root_ref) {
         known.access = known.access.max(access);
         return Ok(known.name.clone());
@@ -222,8 +261,8 @@ mod tests {
     fn made(launch: Launch) -> Result<(LaunchRequest, Snapshot), Error> {
         let mut snapshot = Snapshot::embedded();
         let names = Names::of(&owner(), launch.key.as_deref(), &now())?;
-        let scope = CleanupScope::ContainedTree;
-        let request = request(launch, names, &owner(), scope, &mut snapshot)?;
+        let filled_in = FilledIn::of_host(&snapshot, CleanupScope::ContainedTree);
+        let request = request(launch, names, &owner(), filled_in, &mut snapshot)?;
         Ok((request, snapshot))
     }
 

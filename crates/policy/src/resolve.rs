@@ -24,17 +24,18 @@ pub struct Resolved {
 /// Checks a request against a host's bindings, profiles and launch policies.
 ///
 /// Needs nothing of the machine, so that what is not placed here is refused before anything is
-/// measured. The order is that of the contract.
+/// measured. The order is that of the contract; [`Resolved::check_configuration`] goes on where a
+/// measurement has shown that the launch is possible.
 ///
 /// # Errors
 /// DENIED for another placement, binding, profile or policy, and for what the policy does not
-/// allow or selects otherwise; CONFLICT for another digest than the measured one; INVALID for an
-/// exit that comes with the end of the output, which only a simple command may ask for.
+/// allow; CONFLICT for another digest than the measured one; INVALID for an exit that comes with
+/// the end of the output, which only a simple command may ask for.
 pub fn resolve(request: &LaunchRequest, snapshot: &Snapshot) -> Result<Resolved, Refusal> {
     check_hint(request)?;
+    let placement = resolve_binding(request, snapshot)?;
     check_named("binding", &request.binding_ref, &request.binding_digest, snapshot.binding())?;
     check_named("profile", &request.profile_id, &request.profile_digest, snapshot.profile())?;
-    let placement = resolve_binding(request, snapshot)?;
     let policy =
         snapshot.policy_named(&request.policy_ref).zip(snapshot.rules(&request.policy_ref));
     let Some((policy, rules)) = policy else {
@@ -44,10 +45,25 @@ pub fn resolve(request: &LaunchRequest, snapshot: &Snapshot) -> Result<Resolved,
     check_exit_observation(request, snapshot)?;
     check_lists(request, rules)?;
     let rules = apply_preferences(&request.preferences, rules)?;
-    check_configuration(request, &rules)?;
-    check_gateway(request, &rules, snapshot.gateway())?;
-    check_allowed_tools(request, &rules)?;
     Ok(Resolved { placement: placement.clone(), policy: policy.clone(), rules })
+}
+
+impl Resolved {
+    /// Checks what a launch is configured from: the digest of its configuration, its gateway and
+    /// the tools that its arguments allow.
+    ///
+    /// # Errors
+    /// DENIED for a configuration that is selected and not pinned, a gateway that is not the
+    /// selected one and a tool that was not admitted; CONFLICT for another configuration.
+    pub fn check_configuration(
+        &self,
+        request: &LaunchRequest,
+        snapshot: &Snapshot,
+    ) -> Result<(), Refusal> {
+        check_pinned(request, &self.rules)?;
+        check_gateway(request, &self.rules, snapshot.gateway())?;
+        check_allowed_tools(request, &self.rules)
+    }
 }
 
 /// A simple command may learn of its end by the end of its output; a driver's session may not.
@@ -60,7 +76,7 @@ fn check_exit_observation(request: &LaunchRequest, snapshot: &Snapshot) -> Resul
 }
 
 /// Refuses a launch that would have to be configured: the command driver renders nothing.
-fn check_configuration(request: &LaunchRequest, rules: &LaunchPolicy) -> Result<(), Refusal> {
+fn check_pinned(request: &LaunchRequest, rules: &LaunchPolicy) -> Result<(), Refusal> {
     if request.configuration_digest.is_some() {
         return Err(stale("configuration"));
     }

@@ -14,6 +14,17 @@ pub struct AdmittedRoot {
     pub directory: Utf8PathBuf,
     /// The most that a grant on it may allow.
     pub access: Access,
+    /// The listed directory that it must lie in whenever it is used, if a launch named it below one.
+    pub within: Option<Utf8PathBuf>,
+}
+
+/// Which directories a launch may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedRoots {
+    /// Any; whoever may launch may use what the user may.
+    Any,
+    /// Those in a directory that the host lists.
+    InListed,
 }
 
 /// Admits one more directory, or widens the access of one that is admitted.
@@ -36,7 +47,37 @@ pub(crate) fn admit(
         let message = format!("at most {ADMITTED_ROOTS_MAX} directories can be admitted");
         return Err(Refusal::new(Code::Invalid, message));
     }
-    roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access });
+    roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access, within: None });
+    Ok(root_ref)
+}
+
+/// Admits a directory that a launch names, if it lies in one that the host lists.
+pub(crate) fn admit_in_listed(
+    roots: &mut Vec<AdmittedRoot>,
+    directory: &Utf8Path,
+    access: Access,
+) -> Result<RootRef, Refusal> {
+    let refused = |phrase: &str| {
+        Refusal::new(Code::Forbidden, phrase)
+            .with_hint("name a directory that the configuration file admits, or add it there")
+    };
+    let physical = physical(directory);
+    let listed = roots.iter().filter(|root| root.within.is_none());
+    let around = listed.filter(|root| physical.starts_with(&root.directory));
+    // The innermost decides: a directory listed for reading stays so inside one for writing.
+    let Some(innermost) = around.max_by_key(|root| root.directory.as_str().len()) else {
+        return Err(refused("lies in no directory that the configuration admits"));
+    };
+    if innermost.access < access {
+        return Err(refused("lies in a directory that the configuration admits for reading only"));
+    }
+    let within = innermost.directory.clone();
+    let root_ref = admit(roots, &physical, access)?;
+    if let Some(root) = roots.iter_mut().find(|root| root.root_ref == root_ref)
+        && root.directory != within
+    {
+        root.within = Some(within);
+    }
     Ok(root_ref)
 }
 
@@ -112,6 +153,45 @@ mod tests {
     fn a_relative_directory_is_refused() {
         let refused = Snapshot::embedded().admit("srv", Access::Read);
         assert_eq!(refused.map_err(|refusal| refusal.code), Err(Code::Invalid));
+    }
+
+    fn listed() -> Snapshot {
+        let mut snapshot = Snapshot::embedded();
+        snapshot.admit("/srv/projects", Access::Write).unwrap();
+        snapshot.admit("/srv/projects/vendored", Access::Read).unwrap();
+        snapshot.with_listed_roots_only()
+    }
+
+    #[test]
+    fn a_directory_in_a_listed_one_is_admitted_and_bound_to_it() {
+        let mut snapshot = listed();
+        let name = snapshot.admit_named("/srv/projects/one", Access::Write).unwrap();
+        let root = snapshot.root(&name).unwrap();
+        assert_eq!(root.directory, "/srv/projects/one");
+        assert_eq!(root.within.as_deref(), Some(Utf8Path::new("/srv/projects")));
+        assert_eq!(Snapshot::embedded().admit_named("/srv/projects/one", Access::Write), Ok(name));
+    }
+
+    #[test]
+    fn a_listed_directory_itself_is_bound_to_nothing_else() {
+        let mut snapshot = listed();
+        let name = snapshot.admit_named("/srv/projects", Access::Read).unwrap();
+        assert_eq!(snapshot.root(&name).unwrap().within, None);
+        assert_eq!(snapshot.root(&name).unwrap().access, Access::Write);
+    }
+
+    #[test]
+    fn a_directory_outside_of_the_list_is_refused() {
+        for (directory, access) in [
+            ("/srv", Access::Read),
+            ("/srv/projects-of-others", Access::Read),
+            ("/srv/projects/vendored/crate", Access::Write),
+        ] {
+            let refused = listed().admit_named(directory, access);
+            let code = refused.map_err(|refusal| refusal.code);
+            assert_eq!(code, Err(Code::Forbidden), "{directory}");
+        }
+        assert!(listed().admit_named("/srv/projects/vendored/crate", Access::Read).is_ok());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::definitions::{
     BINDING_REVISION, Definition, Definitions, POLICY_REVISION, PROFILE_REVISION,
 };
 use crate::gateway::HostGateway;
-use crate::roots::{self, AdmittedRoot};
+use crate::roots::{self, AdmittedRoot, NamedRoots};
 use camino::Utf8Path;
 use placement_contract::definition::{LaunchPolicy, PlacementBinding, PlacementProfile};
 use placement_contract::limits::{ENVIRONMENT_PASS_MAX, ENVIRONMENT_VALUE_BYTES_MAX};
@@ -54,6 +54,7 @@ pub struct Snapshot {
     placement_profiles: BTreeMap<PlacementProfileRef, MeasuredProfile>,
     gateway: Option<HostGateway>,
     admitted_roots: Vec<AdmittedRoot>,
+    named_roots: NamedRoots,
     search_path: String,
     environment_pass: BTreeSet<EnvironmentName>,
     environment: BTreeMap<EnvironmentName, String>,
@@ -102,6 +103,7 @@ impl Snapshot {
             placement_profiles: profiles.collect::<Result<_, _>>()?,
             gateway: None,
             admitted_roots: Vec::new(),
+            named_roots: NamedRoots::Any,
             search_path: SEARCH_PATH_DEFAULT.to_owned(),
             environment_pass: BTreeSet::new(),
             environment: BTreeMap::new(),
@@ -178,6 +180,37 @@ impl Snapshot {
         access: Access,
     ) -> Result<RootRef, Refusal> {
         roots::admit(&mut self.admitted_roots, directory.as_ref(), access)
+    }
+
+    /// Lets launches name directories only in those that were admitted before.
+    #[must_use]
+    pub const fn with_listed_roots_only(mut self) -> Self {
+        self.named_roots = NamedRoots::InListed;
+        self
+    }
+
+    /// Lets launches name any directory, whatever is listed.
+    #[must_use]
+    pub const fn with_any_named_root(mut self) -> Self {
+        self.named_roots = NamedRoots::Any;
+        self
+    }
+
+    /// Admits a directory that a launch names by its path: any one, or one in a listed directory
+    /// after [`Snapshot::with_listed_roots_only`], of which the innermost decides.
+    ///
+    /// # Errors
+    /// As [`Snapshot::admit`], and FORBIDDEN for what the list does not allow.
+    pub fn admit_named(
+        &mut self,
+        directory: impl AsRef<Utf8Path>,
+        access: Access,
+    ) -> Result<RootRef, Refusal> {
+        let (roots, directory) = (&mut self.admitted_roots, directory.as_ref());
+        match self.named_roots {
+            NamedRoots::Any => roots::admit(roots, directory, access),
+            NamedRoots::InListed => roots::admit_in_listed(roots, directory, access),
+        }
     }
 
     /// Returns the driver binding that requests must name.

@@ -24,7 +24,9 @@ fn request(snapshot: &Snapshot, change: impl FnOnce(&mut Value)) -> LaunchReques
 }
 
 fn refusal(snapshot: &Snapshot, change: impl FnOnce(&mut Value)) -> Option<Refusal> {
-    resolve(&request(snapshot, change), snapshot).err()
+    let request = request(snapshot, change);
+    let resolved = resolve(&request, snapshot);
+    resolved.and_then(|resolved| resolved.check_configuration(&request, snapshot)).err()
 }
 
 fn code(snapshot: &Snapshot, change: impl FnOnce(&mut Value)) -> Option<Code> {
@@ -95,6 +97,88 @@ fn another_placement_is_refused_before_anything_else() {
         request["policy_ref"] = json!("unknown");
     });
     assert_eq!(refused.unwrap().message, "placement_binding_ref: is not this placement");
+}
+
+/// A change of a request, and what it is refused for.
+type Step = (&'static str, fn(&mut Value), &'static str);
+
+/// What is asked of a request, in the order in which it is asked.
+const STEPS: &[Step] = &[
+    (
+        "placement binding",
+        |request| {
+            request["placement_binding_ref"] = json!(NATIVE_BINDING);
+            request["placement_binding_digest"] = json!("0".repeat(64));
+        },
+        "the placement binding is not the one",
+    ),
+    (
+        "binding",
+        |request| request["binding_digest"] = json!("0".repeat(64)),
+        "the binding is not the one",
+    ),
+    ("profile", |request| request["profile_id"] = json!("other"), "the profile is not activated"),
+    (
+        "placement profile",
+        |request| {
+            request["placement_profile_ref"] = json!("other");
+            request["placement_profile_digest"] = json!("0".repeat(64));
+        },
+        "the launch policy does not list the placement profile",
+    ),
+    (
+        "exit observation",
+        |request| request["required_exit_observation"] = json!("eof_gated"),
+        "required_exit_observation: ",
+    ),
+    (
+        "program",
+        |request| request["launch"]["executable"] = json!("other"),
+        "the launch policy does not list the program",
+    ),
+    (
+        "preferences",
+        |request| request["preferences"] = json!({ "instructions": "In German." }),
+        "preferences.instructions: ",
+    ),
+    (
+        "configuration",
+        |request| request["configuration_digest"] = json!("0".repeat(64)),
+        "the configuration is not the one",
+    ),
+    (
+        "gateway",
+        |request| {
+            let tools = ["read"];
+            request["gateway"] = json!({ "endpoint": "x", "tools": tools, "destination": "T" });
+        },
+        "gateway: ",
+    ),
+    (
+        "tools",
+        |request| request["launch"]["argv"] = json!(["--allowedTools=mcp__bee__read"]),
+        "launch.argv: ",
+    ),
+];
+
+#[test]
+fn of_two_reasons_the_earlier_one_is_told() {
+    let mut definitions = Definitions::embedded();
+    definitions.binding.definition["meta"]["type"] = json!("harness.driver");
+    let rules = LaunchPolicy::decode(br#"{ "executables": ["sh"] }"#).unwrap();
+    definitions.policies.insert(definitions.default_policy.clone(), rules);
+    let snapshot = Snapshot::new(definitions).unwrap();
+    for (index, (earlier, one, message)) in STEPS.iter().enumerate() {
+        for (later, other, _) in &STEPS[index + 1..] {
+            let refused = refusal(&snapshot, |request| {
+                other(request);
+                one(request);
+            });
+            let refused = refused.unwrap().message;
+            assert!(refused.starts_with(message), "{earlier} before {later}: {refused}");
+        }
+    }
+    assert_eq!(refusal(&snapshot, |_| ()), None);
 }
 
 #[test]

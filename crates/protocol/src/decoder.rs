@@ -54,12 +54,6 @@ impl Decoder {
         self.header_bytes > 0 || self.open.is_some()
     }
 
-    /// Returns the bytes that the decoder holds for a payload, at most the bound of its kind.
-    pub fn held_bytes(&self) -> usize {
-        let open = self.open.as_ref().map_or(0, |open| open.payload.capacity());
-        open + self.ready.as_ref().map_or(0, |frame| frame.payload().len())
-    }
-
     fn push_header(&mut self, bytes: &[u8]) -> Result<usize, FrameError> {
         if self.open.is_some() {
             return Ok(0);
@@ -99,5 +93,63 @@ impl fmt::Debug for Decoder {
             .field("link", &self.link)
             .field("inside_frame", &self.is_inside_frame())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use crate::limits::ORDER_BYTES_MAX;
+    use placement_testkit::Random;
+
+    const LINKS: [LinkKind; 3] = [LinkKind::HostPort, LinkKind::Control, LinkKind::Data];
+
+    /// Counts the bytes that are held for a payload.
+    fn held(decoder: &Decoder) -> usize {
+        let open = decoder.open.as_ref().map_or(0, |open| open.payload.capacity());
+        open + decoder.ready.as_ref().map_or(0, |frame| frame.payload().len())
+    }
+
+    fn header(len: u32, kind: Kind) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..4].copy_from_slice(&len.to_le_bytes());
+        bytes[4] = kind.number();
+        bytes
+    }
+
+    #[test]
+    fn a_length_above_the_bound_is_refused_before_memory_is_set_aside() {
+        for kind in Kind::ALL {
+            let bound = u32::try_from(kind.payload_bytes_max()).unwrap();
+            for link in LINKS.into_iter().filter(|link| kind.belongs_to(*link)) {
+                for len in [bound + 1, u32::MAX] {
+                    let mut decoder = Decoder::new(link);
+                    let refused = decoder.push(&header(len, *kind));
+                    assert!(matches!(refused, Err(FrameError::TooLarge { .. })), "{kind:?}");
+                    assert_eq!(held(&decoder), 0);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_is_held_than_the_length_that_was_checked() {
+        let mut random = Random::seeded(0x51ee);
+        for _ in 0..20 {
+            let length = 1 + usize::try_from(random.below(ORDER_BYTES_MAX as u64)).unwrap();
+            let mut decoder = Decoder::new(LinkKind::HostPort);
+            let header = header(u32::try_from(length).unwrap(), Kind::Order);
+            assert_eq!(decoder.push(&header), Ok(HEADER_BYTES));
+            let wire = vec![7; length + 100];
+            let mut rest = &wire[..];
+            while decoder.ready.is_none() {
+                let piece = 1 + usize::try_from(random.below(rest.len() as u64)).unwrap();
+                let taken = decoder.push(&rest[..piece]).unwrap();
+                assert_eq!(held(&decoder), length);
+                rest = &rest[taken..];
+            }
+            assert_eq!(decoder.push(rest), Ok(0), "nothing behind it before it was taken");
+        }
     }
 }

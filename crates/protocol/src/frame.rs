@@ -168,6 +168,7 @@ impl Payload {
         Self { bytes, secret: kind.is_secret() }
     }
 
+    #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }

@@ -78,7 +78,8 @@ pub struct AttachReply {
     pub refused: Option<AttachRefused>,
     /// The last sequence that was acknowledged; output comes again from the next one.
     pub consumed_through: u64,
-    /// The largest write id that was accepted, 0 for none; new ones go on from there.
+    /// The largest write id that was accepted or waits for the child, 0 for none; new ones go on
+    /// from there.
     pub last_write_id: u64,
 }
 

@@ -176,3 +176,17 @@ fn a_directory_that_is_gone_is_not_reopened() {
     fs::remove_dir(place.project.join("sub/deep")).unwrap();
     assert!(matches!(reopen(&granted), Err(ReopenError::Resolve(_))));
 }
+
+#[test]
+fn a_named_directory_that_now_leads_out_of_its_listed_one_is_refused() {
+    let mut place = place(Access::Write);
+    let mut snapshot = place.snapshot.clone().with_listed_roots_only();
+    let name = snapshot.admit_named(place.project.join("sub"), Access::Write).unwrap();
+    place.snapshot = snapshot;
+    let asked = || admit(&[grant(name.as_str(), "", "write")], &place.snapshot);
+    assert_eq!(asked().unwrap()[0].directory, place.project.join("sub"));
+    fs::rename(place.project.join("sub"), place.project.join("kept")).unwrap();
+    symlink(&place.outside, place.project.join("sub")).unwrap();
+    let (code, message) = refused(&place, name.as_str(), "", "write");
+    assert_eq!(code, Code::Forbidden, "{message}");
+}

@@ -3,7 +3,7 @@
 
 use crate::input::{Input, Writer};
 use crate::refused::NotStarted;
-use crate::runner::{Gate, Pipes, Runner};
+use crate::runner::{Also, Gate, Pipes, Runner};
 use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{
@@ -248,7 +248,7 @@ impl Runner {
                 let phrase = "the program was not executed within ten seconds";
                 return Err(NotStarted::behind_gate(Code::Unavailable, phrase));
             }
-            self.turn_with(Some(by), Some(&released));
+            self.turn_with(Some(by), Also::Exec(&released));
         }
     }
 

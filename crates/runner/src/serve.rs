@@ -13,6 +13,19 @@ use placement_protocol::{
 };
 use std::time::Instant;
 
+/// What becomes of a write of the bound recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    /// It is new, and there is room for it.
+    Queue,
+    /// It came before and waits still.
+    Waits,
+    /// It was written before, which is said again.
+    Written,
+    /// It is never written.
+    Refused(InputRefused),
+}
+
 impl Runner {
     /// Serves one seat that is ready.
     pub(crate) fn serve(&mut self, seat: Seat, now: Instant) {
@@ -88,7 +101,8 @@ impl Runner {
             fenced: refused.is_none(),
             refused,
             consumed_through: self.output.consumed_through(),
-            last_write_id: self.writes.last(),
+            // What waits is counted too: under its number another write would pass for it.
+            last_write_id: self.queued_write.max(self.writes.last()),
         }
     }
 
@@ -120,33 +134,34 @@ impl Runner {
             Some(InputRefused::Exited)
         } else {
             match self.judge_write(&input) {
-                Ok(true) => {
+                Judged::Queue => {
                     self.queued_write = write_id;
                     self.input.queue(Writer::Recipient(write_id), input.bytes, input.end);
                     self.write_input();
                     return;
                 }
-                // It waits already; its answer comes when it is written.
-                Ok(false) => return,
-                Err(verdict) => verdict,
+                // Its answer comes when it is written.
+                Judged::Waits => return,
+                Judged::Written => None,
+                Judged::Refused(why) => Some(why),
             }
         };
         let ack = InputAck { write_id, generation: input.generation, refused };
         self.desk.tell(FromRunner::InputAck(ack));
     }
 
-    /// Says whether a write is to be queued; an error is the answer that it gets instead.
-    fn judge_write(&self, input: &placement_protocol::Input) -> Result<bool, Option<InputRefused>> {
+    /// Judges a write of the bound recipient to a child that has not exited.
+    fn judge_write(&self, input: &placement_protocol::Input) -> Judged {
         match self.writes.judge(input.write_id) {
-            WriteVerdict::Again => Err(None),
-            WriteVerdict::Forgotten => Err(Some(InputRefused::Forgotten)),
-            WriteVerdict::OutOfOrder => Err(Some(InputRefused::OutOfOrder)),
-            WriteVerdict::New if input.write_id <= self.queued_write => Ok(false),
-            WriteVerdict::New if !self.input.is_open() => Err(Some(InputRefused::Closed)),
+            WriteVerdict::Again => Judged::Written,
+            WriteVerdict::Forgotten => Judged::Refused(InputRefused::Forgotten),
+            WriteVerdict::OutOfOrder => Judged::Refused(InputRefused::OutOfOrder),
+            WriteVerdict::New if input.write_id <= self.queued_write => Judged::Waits,
+            WriteVerdict::New if !self.input.is_open() => Judged::Refused(InputRefused::Closed),
             WriteVerdict::New if !self.input.has_room(input.bytes.len()) => {
-                Err(Some(InputRefused::Full))
+                Judged::Refused(InputRefused::Full)
             }
-            WriteVerdict::New => Ok(true),
+            WriteVerdict::New => Judged::Queue,
         }
     }
 
@@ -191,6 +206,8 @@ impl Runner {
         match writer {
             Writer::Launch => {}
             Writer::Recipient(write_id) => {
+                // Nothing waits any more: whoever asks again is answered, and not held off.
+                self.queued_write = self.writes.last();
                 let refused =
                     if written > 0 { InputRefused::Uncertain } else { InputRefused::Closed };
                 self.acknowledge_write(write_id, Some(refused));

@@ -3,7 +3,8 @@
 use crate::Service;
 use placement_contract::limits::{
     CHUNK_BYTES_MAX, EVIDENCE_PAGE_MAX, MEMORY_SPOOL_BYTES_MAX, OUTSTANDING_CHUNKS_MAX,
-    SPOOL_BYTES_DEFAULT, SPOOL_BYTES_LIMIT, TRANSCRIPT_BYTES_DEFAULT, WRITE_BYTES_MAX,
+    SPOOL_BYTES_DEFAULT, SPOOL_BYTES_LIMIT, SWEEP_ATTEMPTS_MAX, SWEEP_DELAY_MS, SWEEP_RECONCILE_MS,
+    TRANSCRIPT_BYTES_DEFAULT, WRITE_BYTES_MAX,
 };
 use placement_contract::{CapabilityReport, Refusal};
 use serde::Serialize;
@@ -26,6 +27,8 @@ pub struct Capabilities {
     pub credential_broker: bool,
     /// Kinds of credential projections.
     pub credential_projections: &'static [&'static str],
+    /// How soon what is lost or revoked is noticed.
+    pub revocation_enforcement: RevocationEnforcement,
     /// What a running attempt outlives.
     pub survives_host: SurvivesHost,
     /// Largest output chunk, in bytes.
@@ -53,6 +56,21 @@ pub struct MeasuringPrograms {
     pub streaming: bool,
     /// Which file is executed.
     pub detail: &'static str,
+}
+
+/// How soon what is lost or revoked is noticed, by a host that sweeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RevocationEnforcement {
+    /// What ends it.
+    pub mode: &'static str,
+    /// Time between two sweeps, in milliseconds.
+    pub scheduling_delay_ms: u64,
+    /// Longest that a sweep waits for one attempt, in milliseconds.
+    pub reconcile_timeout_ms: u64,
+    /// Time between the cooperative stop of an attempt and SIGKILL.
+    pub stop_grace_ms: &'static str,
+    /// Most attempts in one sweep.
+    pub sweep_bound: u32,
 }
 
 /// What a running attempt outlives.
@@ -83,6 +101,13 @@ impl Service {
             delegated_resource_grants: false,
             credential_broker: false,
             credential_projections: &[],
+            revocation_enforcement: RevocationEnforcement {
+                mode: "stop_on_reconcile",
+                scheduling_delay_ms: SWEEP_DELAY_MS,
+                reconcile_timeout_ms: SWEEP_RECONCILE_MS,
+                stop_grace_ms: "per attempt",
+                sweep_bound: SWEEP_ATTEMPTS_MAX,
+            },
             survives_host: SurvivesHost {
                 host_process: true,
                 control_group: false,

@@ -105,17 +105,12 @@ fn missing(request: &LaunchRequest, report: &CapabilityReport) -> String {
 }
 
 fn worded(seen: &MechanismReport) -> String {
-    let name = seen.mechanism;
-    if seen.available {
-        let fate = if seen.proof_survives_runner { "outlives" } else { "dies with" };
-        let unasked = if is_by_name_only(seen) { " (used only by name)" } else { "" };
-        return format!("{name} works and its proof {fate} the runner{unasked}");
+    let (name, worth) = (seen.mechanism, seen.worth());
+    if !seen.available {
+        return format!("{name} {worth}");
     }
-    let step = seen.failed_at.as_deref().unwrap_or("its measurement");
-    match &seen.errno {
-        Some(errno) => format!("{name} failed at {step} ({errno})"),
-        None => format!("{name} failed at {step}"),
-    }
+    let unasked = if is_by_name_only(seen) { " (used only by name)" } else { "" };
+    format!("{name} works and {worth}{unasked}")
 }
 
 fn unsupported(message: String) -> Refusal {
@@ -214,7 +209,7 @@ mod tests {
         assert_eq!(
             refused.message,
             "a limit of memory needs that controller in a cgroup leaf, and subreaper has none; \
-             cgroup failed at making the leaf (EACCES)"
+             cgroup does not work: making the leaf (EACCES)"
         );
         limited.supervision.mechanism = Some(Mechanism::Subreaper);
         let refused = choose(&limited, &report(true, true)).unwrap_err();
@@ -236,7 +231,8 @@ mod tests {
         assert_eq!(
             refused.message,
             "contained_tree is required and process_group was measured: \
-             cgroup failed at making the leaf (EACCES); subreaper failed at making the leaf (EACCES)"
+             cgroup does not work: making the leaf (EACCES); \
+             subreaper does not work: making the leaf (EACCES)"
         );
     }
 

@@ -8,6 +8,7 @@ use placement_contract::{Code, Generation, Refusal};
 use placement_protocol::{FromRecipient, Input};
 use placement_transport::{Link, WouldOverflow};
 use rustix::event::PollFlags;
+use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -23,19 +24,31 @@ pub(crate) struct Wire {
 struct Ends {
     link: Option<Link>,
     last_write_id: u64,
+    /// Writes over this link without an answer; no more than the sockets and the runner hold.
+    unanswered: BTreeSet<u64>,
 }
 
 impl Wire {
     pub(crate) fn new(generation: Generation, last_write_id: u64) -> Self {
-        Self { generation, ends: Mutex::new(Ends { link: None, last_write_id }) }
+        let ends = Ends { link: None, last_write_id, unanswered: BTreeSet::new() };
+        Self { generation, ends: Mutex::new(ends) }
     }
 
     pub(crate) fn put(&self, link: Link) {
         self.ends().link = Some(link);
     }
 
-    pub(crate) fn close(&self) {
-        self.ends().link = None;
+    /// Closes the link, and returns the writes whose answers are lost with it, in their order.
+    pub(crate) fn close(&self) -> BTreeSet<u64> {
+        let mut ends = self.ends();
+        ends.link = None;
+        std::mem::take(&mut ends.unanswered)
+    }
+
+    /// Takes the answer to a write; false for one that nobody waits for: it was told as lost before,
+    /// or was another recipient's.
+    pub(crate) fn take_answer(&self, write_id: u64) -> bool {
+        self.ends().unanswered.remove(&write_id)
     }
 
     /// Works on the link; nothing where it is closed.
@@ -50,7 +63,9 @@ impl Wire {
 
 /// Sends input to one attempt's child; clones send from other threads.
 ///
-/// Whether input was accepted comes as [`crate::Item::Input`] from the streams.
+/// Whether input was accepted comes as [`crate::Item::Input`] from the streams, once for each number.
+/// Where the answer was lost with its link or its runner it is told as uncertain: it may have been
+/// written, and is not to be sent again without a look.
 #[derive(Debug, Clone)]
 pub struct InputSender {
     wire: Arc<Wire>,
@@ -105,6 +120,7 @@ impl InputSender {
             match link.queue(frame) {
                 Ok(()) => {
                     ends.last_write_id = write_id;
+                    ends.unanswered.insert(write_id);
                     return Ok(write_id);
                 }
                 Err(WouldOverflow(_)) => drop(ends),

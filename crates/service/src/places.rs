@@ -6,13 +6,10 @@ use crate::refusal::unavailable;
 use crate::verdict::RunnerSeen;
 use placement_contract::{Code, Refusal};
 use placement_homes::{AttemptDir, HomeKey, RootError, RunnerAlive};
-use placement_identity::{Place, Presence};
-use placement_store::{ExitRecord, Row};
+use placement_identity::{Place, Presence, UnknownWhy};
+use placement_store::{EXIT_RECORD_BYTES_MAX, ExitRecord, Row};
 
 pub(crate) use placement_homes::{CONTROL_SOCKET, DATA_SOCKET};
-
-/// Largest exit record that is read, in bytes: more than a runner writes.
-const EXIT_RECORD_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 impl Service {
     /// Opens an attempt's directory; nothing where none was made yet.
@@ -26,8 +23,11 @@ impl Service {
     /// Looks whether the runner of an attempt lives: by its lock, else by its recorded identity.
     pub(crate) fn runner_seen(&self, row: &Row) -> RunnerSeen {
         let Some(runner) = &row.runner else { return RunnerSeen::Unknown };
-        if matches!(place_of(row), Some(Place::EarlierBoot(_))) {
-            return RunnerSeen::Gone;
+        match place_of(row) {
+            Some(Place::EarlierBoot(_)) => return RunnerSeen::Gone,
+            // A lock is of one machine: that it is free here says nothing of there.
+            Some(Place::Elsewhere(UnknownWhy::OtherMachine)) => return RunnerSeen::Unknown,
+            Some(Place::Here | Place::Elsewhere(_)) | None => {}
         }
         let lock = match self.attempt_directory(row) {
             Ok(Some(directory)) => directory.observe_alive(),

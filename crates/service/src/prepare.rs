@@ -4,19 +4,29 @@ use crate::Service;
 use crate::choice::choose;
 use crate::refusal::conflict;
 use placement_contract::{
-    Attempt, CapabilityReport, CleanupScope, Code, LaunchRequest, Mechanism, Refusal,
+    Attempt, CapabilityReport, CleanupScope, Code, Digest, LaunchRequest, Mechanism, Refusal,
 };
 use placement_homes::HomeKey;
 use placement_materialize::reserved_conflict;
 use placement_policy::{check_hint, resolve};
-use placement_resources::admit;
-use placement_store::NewAttempt;
+use placement_resources::{ResolvedGrant, admit};
+use placement_store::{IntendError, NewAttempt};
+
+/// What an admitted launch gets.
+struct Admitted<'a> {
+    request: &'a LaunchRequest,
+    digest: &'a Digest,
+    grants: &'a [ResolvedGrant],
+    report: &'a CapabilityReport,
+    mechanism: Option<Mechanism>,
+}
 
 impl Service {
     /// Admits a launch and records its intent, or returns the attempt that is recorded for it.
     ///
     /// The same key with the same request returns the recorded attempt, or its receipt, whatever the
-    /// host offers by now. The intent is durable when this returns.
+    /// host offers by now. Of several reasons the first in the order below is told. The intent is
+    /// durable when this returns.
     ///
     /// # Errors
     /// FORBIDDEN for another owner's request and for a directory that is not admitted; CONFLICT
@@ -24,48 +34,71 @@ impl Service {
     /// the policy have it; `UNSUPPORTED_CAPABILITY` with what was required and what was measured;
     /// UNAVAILABLE where it could not be measured; STORAGE. Nothing is recorded then.
     pub fn prepare(&self, request: &LaunchRequest) -> Result<Attempt, Refusal> {
+        // The request alone.
         let request = &request.clone().checked().map_err(Refusal::from)?;
         check_hint(request)?;
-        if request.owner_id != self.inner.owner {
-            return Err(Refusal::new(Code::Forbidden, "owner_id: is not the caller"));
-        }
+        self.check_owner(request)?;
+        // What is recorded, before any state of the host: a retry must not fail by what changed
+        // meanwhile.
         let digest = request.digest();
-        // Before any state of the host is asked: a retry must not fail by what changed meanwhile.
-        let key = &request.idempotency_key;
-        if let Some(row) = self.inner.store.find_by_key(&self.inner.owner, key)? {
-            if row.request_digest == digest {
-                return Ok(row.attempt());
-            }
-            let message = "the idempotency key was used for another request";
-            let id = &row.attempt_id;
-            let hint =
-                format!("use another key; `placement show {id}` tells what this one launched");
-            return Err(conflict(message).with_hint(hint));
+        if let Some(recorded) = self.replay(request, &digest)? {
+            return Ok(recorded);
         }
-        if let Some(pruned) = self.inner.store.find_pruned_by_key(&self.inner.owner, key)? {
-            if pruned.attempt.request_digest == digest {
-                return Ok(pruned.attempt);
-            }
-            return Err(conflict("the idempotency key was used for another request"));
-        }
-        if let Some(refusal) = request.not_offered() {
-            return Err(refusal);
-        }
-        if let Some(refusal) = reserved_conflict(request) {
-            return Err(refusal);
-        }
+        check_offered(request)?;
+        check_environment(request)?;
+        // What the host admits: one snapshot for all of it, and nothing is measured yet.
         let snapshot = self.snapshot();
-        resolve(request, &snapshot)?;
         let grants = admit(&request.resources, &snapshot)?;
+        let resolved = resolve(request, &snapshot)?;
+        // What the machine can do.
         let report = self.measured()?;
         let mechanism = choose(request, &report)?;
+        // What the launch is configured from.
+        resolved.check_configuration(request, &snapshot)?;
+        self.record_intent(&Admitted {
+            request,
+            digest: &digest,
+            grants: &grants,
+            report: &report,
+            mechanism,
+        })
+    }
+
+    fn check_owner(&self, request: &LaunchRequest) -> Result<(), Refusal> {
+        if request.owner_id == self.inner.owner {
+            return Ok(());
+        }
+        Err(Refusal::new(Code::Forbidden, "owner_id: is not the caller"))
+    }
+
+    /// Finds the attempt of a request that was recorded before, or its receipt.
+    fn replay(&self, request: &LaunchRequest, digest: &Digest) -> Result<Option<Attempt>, Refusal> {
+        let (store, owner) = (&self.inner.store, &self.inner.owner);
+        let key = &request.idempotency_key;
+        let found = match store.find_by_key(owner, key)? {
+            Some(row) => Some(row.attempt()),
+            None => store.find_pruned_by_key(owner, key)?.map(|pruned| pruned.attempt),
+        };
+        match found {
+            Some(attempt) if attempt.request_digest != *digest => {
+                let id = &attempt.attempt_id;
+                let hint =
+                    format!("use another key; `placement show {id}` tells what this one launched");
+                Err(conflict("the idempotency key was used for another request").with_hint(hint))
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn record_intent(&self, admitted: &Admitted<'_>) -> Result<Attempt, Refusal> {
+        let Admitted { request, digest, grants, report, mechanism } = *admitted;
         let malformed = |_| Refusal::new(Code::Internal, "the request could not be written down");
         let request_json = serde_json::to_string(request).map_err(malformed)?;
-        let grants_json = serde_json::to_string(&grants).map_err(malformed)?;
+        let grants_json = serde_json::to_string(grants).map_err(malformed)?;
         let home_key = HomeKey::of(&request.owner_id, &request.attempt_id);
         let new = NewAttempt {
             request,
-            digest: &digest,
+            digest,
             request_json: &request_json,
             grants_json: Some(&grants_json),
             capability: report.capability,
@@ -73,9 +106,25 @@ impl Service {
             mechanism,
             home_key: Some(home_key.as_str()),
         };
-        let recorded = self.inner.store.intend(&new, &detail(request, &report, mechanism))?;
-        Ok(recorded.into_attempt())
+        match self.inner.store.intend(&new, &detail(request, report, mechanism)) {
+            Ok(recorded) => Ok(recorded.into_attempt()),
+            // Another prepare came first since the look for a replay; it is answered as that would.
+            Err(error @ IntendError::KeyTaken) => {
+                Err(self.replay(request, digest).err().unwrap_or_else(|| error.into()))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
+}
+
+/// Refuses what the contract has and this version does not do.
+fn check_offered(request: &LaunchRequest) -> Result<(), Refusal> {
+    request.not_offered().map_or(Ok(()), Err)
+}
+
+/// Refuses environment names of placement's own.
+fn check_environment(request: &LaunchRequest) -> Result<(), Refusal> {
+    reserved_conflict(request).map_or(Ok(()), Err)
 }
 
 /// Says what the attempt gets, and what else was measured where it asked for less.

@@ -3,7 +3,7 @@
 use crate::Service;
 use crate::limits::PARENT_DEATH;
 use crate::service::Found;
-use crate::survivors;
+use crate::survivors::{self, Processes};
 use crate::tree::{Ended, RecordedLeaf, RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
 use crate::wait::wait_readable;
@@ -42,18 +42,23 @@ impl Service {
     }
 
     pub(crate) fn reconcile_row(&self, row: Row) -> Result<Row, Refusal> {
+        self.reconcile_seeing(row, &Processes::default())
+    }
+
+    /// Reconciles with a look at the process table that others share.
+    pub(crate) fn reconcile_seeing(&self, row: Row, seen: &Processes) -> Result<Row, Refusal> {
         let mut row = row;
         for _ in 0..ROUNDS_MAX {
-            match self.reconcile_once(&row)? {
+            match self.reconcile_once(&row, seen)? {
                 Some(settled) => return Ok(settled),
-                None => row = self.row(&row.attempt_id)?,
+                None => row = self.reread(&row)?,
             }
         }
         Ok(row)
     }
 
     /// Returns nothing where somebody else has changed the attempt meanwhile.
-    fn reconcile_once(&self, row: &Row) -> Result<Option<Row>, Refusal> {
+    fn reconcile_once(&self, row: &Row, seen: &Processes) -> Result<Option<Row>, Refusal> {
         if row.state.execution == ExecutionState::Intended {
             return Ok(Some(row.clone()));
         }
@@ -81,10 +86,10 @@ impl Service {
             runner,
             leader,
         };
-        self.act(row, decide(facts))
+        self.act(row, decide(facts), seen)
     }
 
-    fn act(&self, row: &Row, verdict: Verdict) -> Result<Option<Row>, Refusal> {
+    fn act(&self, row: &Row, verdict: Verdict, seen: &Processes) -> Result<Option<Row>, Refusal> {
         match verdict {
             Verdict::Unchanged => Ok(Some(row.clone())),
             Verdict::Supervised => self.note_supervised(row),
@@ -109,7 +114,7 @@ impl Service {
                 self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnidentified, detail)])
             }
             Verdict::ProofLost => {
-                let seen = survivors::phrase(&self.find_survivors(row));
+                let seen = survivors::phrase(&self.find_survivors(row, seen));
                 let detail = format!("the runner ended with the proof of its tree; {seen}");
                 self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
             }
@@ -118,8 +123,8 @@ impl Service {
 
     /// Notes a repeated observation, without evidence.
     fn touch(&self, row: &Row) -> Result<Option<Row>, Refusal> {
-        self.inner.store.touch_observed(&row.attempt_id)?;
-        Ok(Some(self.row(&row.attempt_id)?))
+        self.inner.store.touch_observed([&row.attempt_id])?;
+        Ok(Some(self.reread(row)?))
     }
 
     /// Records once what a runner reports whose child should be identified and is not; any other
@@ -214,7 +219,11 @@ impl Service {
 
     /// Looks for what is left of a tree without a leaf; runners and inits are known to be none of it,
     /// and hide their environment.
-    pub(crate) fn find_survivors(&self, row: &Row) -> placement_identity::MarkerScan {
+    pub(crate) fn find_survivors(
+        &self,
+        row: &Row,
+        seen: &Processes,
+    ) -> placement_identity::MarkerScan {
         let hidden: Vec<ProcessIdentity> = self
             .inner
             .reader
@@ -238,7 +247,7 @@ impl Service {
             home: home.as_deref(),
             child_start_ticks: oldest,
         };
-        survivors::find(lost, &hidden)
+        survivors::find(lost, &hidden, seen)
     }
 }
 

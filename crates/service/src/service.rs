@@ -13,6 +13,7 @@ use placement_policy::Snapshot;
 use placement_store::{
     Change, Draft, Durability, Fields, RecordError, Role, Row, Store, StorePaths,
 };
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,6 +58,8 @@ pub(crate) struct Inner {
     pub(crate) temporary_base: Option<Utf8PathBuf>,
     pub(crate) known_digests: Option<KnownDigests>,
     pub(crate) warden: Warden,
+    /// Attempts that a sweep is still busy with.
+    pub(crate) being_swept: Mutex<BTreeSet<AttemptId>>,
     snapshot: Mutex<Snapshot>,
     pub(crate) capability: Mutex<Option<CapabilityReport>>,
     probes: AtomicU64,
@@ -93,6 +96,7 @@ impl Service {
             temporary_base,
             known_digests,
             warden,
+            being_swept: Mutex::default(),
             snapshot: Mutex::new(snapshot),
             capability: Mutex::default(),
             probes: AtomicU64::new(1),
@@ -140,6 +144,12 @@ impl Service {
             Some(row) => Ok(row),
             None => Err(self.refuse_absent(attempt_id)),
         }
+    }
+
+    /// Reads a row again, whoever owns the attempt.
+    pub(crate) fn reread(&self, row: &Row) -> Result<Row, Refusal> {
+        let found = self.inner.store.find_any(&row.attempt_id)?;
+        found.ok_or_else(|| pruned_attempt(&row.attempt_id))
     }
 
     /// Reads an attempt's row without waiting behind a writer of this process.

@@ -12,6 +12,7 @@ use placement_contract::{
 };
 use placement_crash::point;
 use placement_identity::{Pid, ProcessIdentity};
+use placement_policy::resolve;
 use placement_process::spawn_runner;
 use placement_protocol::limits::TOKEN_BYTES;
 use placement_protocol::{
@@ -51,9 +52,10 @@ impl Service {
     /// runs out first the start goes on, and the attempt is returned as starting.
     ///
     /// # Errors
-    /// `NOT_FOUND`; FORBIDDEN and the like where a grant no longer holds (`grant.refused`; the
-    /// attempt stays intended); UNAVAILABLE where no runner could be started or it ended before its
-    /// claim (the attempt stays intended); the runner's own refusal, after which the attempt is
+    /// `NOT_FOUND`; FORBIDDEN and the like where a grant no longer holds (`grant.refused`); DENIED
+    /// and CONFLICT where the host's definitions or the launch policy no longer admit the launch
+    /// (`policy.refused`); the attempt stays intended then. UNAVAILABLE where no runner could be
+    /// started or it ended before its claim (the attempt stays intended); the runner's own refusal, after which the attempt is
     /// exited and no child was; UNCERTAIN where the runner ended and nothing is proven; STORAGE.
     pub fn start(
         &self,
@@ -68,7 +70,7 @@ impl Service {
             return Ok(Started { attempt: row.attempt(), streams: None });
         }
         let request = row.request()?;
-        self.check_grants(&row, &request)?;
+        self.authorize_again(&row, &request)?;
         let token = self.make_token(&row)?;
         let former = row.attachment.clone();
         let Some(row) = self.bind_first(&row, recipient)? else {
@@ -103,10 +105,19 @@ impl Service {
         }
     }
 
-    /// Asks again whether each grant holds: the host may admit less by now.
-    fn check_grants(&self, row: &Row, request: &LaunchRequest) -> Result<(), Refusal> {
-        let Err(refusal) = admit(&request.resources, &self.snapshot()) else { return Ok(()) };
-        let refused = [Draft::new(EvidenceKind::GrantRefused, refusal.to_string())];
+    /// Asks again what prepare asked of the host, which may admit less by now: the grants, then
+    /// everything that its definitions and the launch policy say.
+    fn authorize_again(&self, row: &Row, request: &LaunchRequest) -> Result<(), Refusal> {
+        let snapshot = self.snapshot();
+        let grants = admit(&request.resources, &snapshot);
+        let admitted =
+            grants.map_err(|refusal| (EvidenceKind::GrantRefused, refusal)).and_then(|_| {
+                resolve(request, &snapshot)
+                    .and_then(|resolved| resolved.check_configuration(request, &snapshot))
+                    .map_err(|refusal| (EvidenceKind::PolicyRefused, refusal))
+            });
+        let Err((kind, refusal)) = admitted else { return Ok(()) };
+        let refused = [Draft::new(kind, refusal.to_string())];
         self.commit(row, &refused, &Fields::default(), Durability::Normal)?;
         Err(refusal)
     }

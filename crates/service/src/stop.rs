@@ -6,7 +6,7 @@ use crate::limits::{LOOK, STOP_RECORDED};
 use crate::reconcile::{leader_seen, recorded_tree};
 use crate::refusal::runner_silent;
 use crate::service::Found;
-use crate::survivors;
+use crate::survivors::{self, Processes};
 use crate::tree::{RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{LeaderSeen, RunnerSeen};
 use crate::wait::wait_readable;
@@ -257,7 +257,7 @@ impl Service {
 
     /// Kills what carries the attempt's marker, where no handle of the tree is left.
     fn kill_survivors(&self, row: &Row) -> Result<(), Refusal> {
-        let scan = self.find_survivors(row);
+        let scan = self.find_survivors(row, &Processes::default());
         let killed = survivors::kill(&scan);
         if killed > 0 {
             let detail = format!("{killed} by the attempt's marker; {}", survivors::phrase(&scan));

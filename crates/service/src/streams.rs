@@ -13,10 +13,11 @@ use placement_contract::{
     AttemptId, Code, EvidenceKind, ExecutionState, Generation, RecipientId, Refusal,
 };
 use placement_crash::point;
-use placement_protocol::{FromRecipient, FromRunner, Hello, LinkKind};
+use placement_protocol::{FromRecipient, FromRunner, Hello, InputRefused, LinkKind};
 use placement_store::{ChildIdentity, Row};
 use placement_transport::{Filled, Link, LinkError, connect, open};
 use rustix::event::PollFlags;
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,6 +37,8 @@ pub struct Streams {
     seen_through: u64,
     acknowledged_through: u64,
     exit_told: bool,
+    /// Writes whose answers were lost, still to be told.
+    lost_writes: BTreeSet<u64>,
     /// The last link was closed by the runner: it is given a moment to end before the next one.
     was_unlinked: bool,
 }
@@ -77,6 +80,7 @@ impl Streams {
             seen_through: 0,
             acknowledged_through: 0,
             exit_told: false,
+            lost_writes: BTreeSet::new(),
             was_unlinked: false,
         }
     }
@@ -116,6 +120,10 @@ impl Streams {
     /// STORAGE where the log on disk is damaged; `NOT_FOUND`; UNAVAILABLE.
     pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Item>, Refusal> {
         loop {
+            if let Some(write_id) = self.lost_writes.pop_first() {
+                let refused = Some(InputRefused::Uncertain);
+                return Ok(Some(Item::Input { write_id, refused }));
+            }
             let step = match &mut self.phase {
                 Phase::Over(last) => Step::Item(last.clone()),
                 Phase::Unlinked => self.find_source(deadline)?,
@@ -266,11 +274,14 @@ impl Streams {
                     stopped: notice.stopped,
                 })
             }
-            FromRunner::InputAck(ack) => {
+            FromRunner::InputAck(ack) if self.wire.take_answer(ack.write_id) => {
                 Step::Item(Item::Input { write_id: ack.write_id, refused: ack.refused })
             }
             FromRunner::Finished { .. } => self.unlink(),
-            FromRunner::Chunk(_) | FromRunner::Eof(_) | FromRunner::Exit { .. } => Step::Again,
+            FromRunner::Chunk(_)
+            | FromRunner::Eof(_)
+            | FromRunner::Exit { .. }
+            | FromRunner::InputAck(_) => Step::Again,
         }
     }
 
@@ -296,7 +307,7 @@ impl Streams {
     }
 
     fn unlink(&mut self) -> Step {
-        self.wire.close();
+        self.lost_writes.append(&mut self.wire.close());
         self.phase = Phase::Unlinked;
         self.was_unlinked = true;
         Step::Again
@@ -353,7 +364,6 @@ impl Streams {
     }
 
     fn over(&mut self, last: Item) -> Step {
-        self.wire.close();
         self.phase = Phase::Over(last.clone());
         Step::Item(last)
     }

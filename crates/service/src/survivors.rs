@@ -3,9 +3,10 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::AttemptId;
 use placement_identity::{
-    Marker, MarkerScan, Presence, ProcessIdentity, Signal, scan_marker, variable_of,
+    Marker, MarkerScan, MarkerTable, Presence, ProcessIdentity, Signal, variable_of,
 };
 use placement_materialize::ATTEMPT_MARKER;
+use std::sync::OnceLock;
 
 /// The attempt whose survivors are looked for.
 #[derive(Debug, Clone, Copy)]
@@ -17,11 +18,17 @@ pub(crate) struct Lost<'a> {
     pub(crate) child_start_ticks: u64,
 }
 
+/// One look at the process table, made when it is first needed and shared by those who settle
+/// attempts side by side.
+#[derive(Debug, Default)]
+pub(crate) struct Processes(OnceLock<MarkerTable>);
+
 /// Looks for processes that carry an attempt's marker and are not older than its child.
 ///
 /// `hidden` are runners and inits, which hide their environment; they are left out.
-pub(crate) fn find(lost: Lost<'_>, hidden: &[ProcessIdentity]) -> MarkerScan {
-    let scan = scan_marker(&Marker {
+pub(crate) fn find(lost: Lost<'_>, hidden: &[ProcessIdentity], seen: &Processes) -> MarkerScan {
+    let table = seen.0.get_or_init(|| MarkerTable::read(ATTEMPT_MARKER, 0));
+    let scan = table.carrying(&Marker {
         name: ATTEMPT_MARKER,
         value: lost.attempt_id.as_str(),
         not_older_than_start_ticks: lost.child_start_ticks,
@@ -112,7 +119,7 @@ mod tests {
     fn an_attempt_that_never_was_has_no_survivor() {
         let nobody = AttemptId::parse("an-attempt-that-never-was").unwrap();
         let lost = Lost { attempt_id: &nobody, home: None, child_start_ticks: 0 };
-        let scan = find(lost, &[]);
+        let scan = find(lost, &[], &Processes::default());
         assert_eq!(kill(&scan), 0);
         assert!(!matches!(scan, MarkerScan::Found(_)), "{scan:?}");
     }

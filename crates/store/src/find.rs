@@ -5,7 +5,7 @@ use crate::limits::LIST_MAX;
 use crate::row::{Row, decode};
 use crate::sql::{column, failed};
 use crate::write::{Durability, Store};
-use placement_contract::{AttemptId, IdempotencyKey, OwnerId};
+use placement_contract::{AttemptId, IdempotencyKey, OwnerId, Timestamp};
 use rusqlite::{Transaction, params};
 
 /// Which attempts are listed, and in which order.
@@ -19,6 +19,9 @@ pub enum Selection {
     Unsettled,
     /// Exited ones whose cleanup is not complete, the longest unobserved first.
     Uncleaned,
+    /// Those of them whose tree anybody can end and prove gone, and nobody has, the longest
+    /// unobserved first.
+    TreeNotGone,
 }
 
 /// The attempts that were found, and those whose rows cannot be read.
@@ -48,13 +51,19 @@ impl Selection {
                 "execution_state IN ('starting', 'running', 'stopping', 'uncertain')"
             }
             Self::Uncleaned => "execution_state = 'exited' AND cleanup_state <> 'complete'",
+            Self::TreeNotGone => {
+                "execution_state = 'exited' AND cleanup_state <> 'complete'
+                 AND tree_gone_by IS NULL AND mechanism IN ('cgroup', 'pid_namespace')"
+            }
         }
     }
 
     const fn order(self) -> &'static str {
         match self {
             Self::All => "created_at DESC, attempt_id",
-            Self::Live | Self::Unsettled | Self::Uncleaned => "last_observed_at, attempt_id",
+            Self::Live | Self::Unsettled | Self::Uncleaned | Self::TreeNotGone => {
+                "last_observed_at, attempt_id"
+            }
         }
     }
 }
@@ -143,23 +152,56 @@ impl Store {
         })
     }
 
-    /// Notes that an attempt was observed once more and nothing changed; adds no evidence.
+    /// Notes that attempts were looked at once more; adds no evidence.
     ///
-    /// Returns whether there is such an attempt.
+    /// One transaction for all of them. The stamp is later than that of any other open attempt, also
+    /// after the wall clock was set back, so that who takes the longest unobserved first takes
+    /// others next. Returns how many of the attempts there are.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be written.
-    pub fn touch_observed(&self, attempt_id: &AttemptId) -> Result<bool, StoreError> {
+    pub fn touch_observed<'a>(
+        &self,
+        attempts: impl IntoIterator<Item = &'a AttemptId>,
+    ) -> Result<usize, StoreError> {
         self.write("observation", Durability::Normal, |transaction| {
-            let changed = transaction
-                .execute(
+            let stamp = later_than_others(transaction, self.now())?;
+            let mut touch = transaction
+                .prepare_cached(
                     "UPDATE placement_attempts SET last_observed_at = ?1 WHERE attempt_id = ?2",
-                    [self.now().as_str(), attempt_id.as_str()],
                 )
                 .map_err(failed("note an observation"))?;
-            Ok(changed == 1)
+            let mut touched = 0;
+            for attempt_id in attempts {
+                touched += touch
+                    .execute([stamp.as_str(), attempt_id.as_str()])
+                    .map_err(failed("note an observation"))?;
+            }
+            Ok(touched)
         })
     }
+}
+
+fn later_than_others(
+    transaction: &Transaction<'_>,
+    now: Timestamp,
+) -> Result<Timestamp, StoreError> {
+    let mut later = now;
+    for open in [Selection::Unsettled, Selection::Uncleaned] {
+        let sql = format!(
+            "SELECT max(last_observed_at) FROM placement_attempts WHERE {}",
+            open.condition()
+        );
+        let latest: Option<String> = transaction
+            .prepare_cached(&sql)
+            .and_then(|mut latest| latest.query_row([], |row| row.get(0)))
+            .map_err(failed("find the latest observation"))?;
+        // A stamp that does not parse is that row's own damage.
+        if let Some(latest) = latest.as_deref().and_then(Timestamp::parse) {
+            later = later.max(Timestamp::from_unix_ms(latest.unix_ms() + 1));
+        }
+    }
+    Ok(later)
 }
 
 pub(crate) fn load(

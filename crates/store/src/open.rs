@@ -3,6 +3,7 @@
 use crate::limits::{LOCK_WAIT, MIGRATE_WAIT, WAL_BYTES_MAX};
 use crate::lock::{LockError, LockFile};
 use crate::migrate::{self, Binding, Content, SCHEMA, is_not_a_database};
+use crate::patience::Patience;
 use crate::sql::SqlError;
 use crate::write::Store;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -14,7 +15,6 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Where a store lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +119,13 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    pub(crate) fn lock(error: LockError) -> Self {
+        match error {
+            LockError::Busy => Self::Busy,
+            LockError::Failed(source) => Self::Io { role: "lock", operation: "taken", source },
+        }
+    }
+
     pub(crate) fn sql(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |source| match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
@@ -133,7 +140,25 @@ impl OpenError {
 
 impl From<OpenError> for Refusal {
     fn from(error: OpenError) -> Self {
-        Self::new(Code::Storage, error.to_string())
+        let message = error.to_string();
+        match error {
+            OpenError::OtherMachine => Self::new(Code::Conflict, message).with_hint(
+                "if the root was moved here and nothing lives in it, `placement adopt-root` says so",
+            ),
+            OpenError::Missing
+            | OpenError::NotAFile
+            | OpenError::NotADatabase
+            | OpenError::Foreign
+            | OpenError::Malformed
+            | OpenError::ReadOnly
+            | OpenError::Newer { .. }
+            | OpenError::NotMigrated { .. }
+            | OpenError::Boot(_)
+            | OpenError::Busy
+            | OpenError::Io { .. }
+            | OpenError::Migration(_)
+            | OpenError::Sql { .. } => Self::new(Code::Storage, message),
+        }
     }
 }
 
@@ -146,38 +171,60 @@ impl Store {
     /// # Errors
     /// [`OpenError`] says what stands against it; nothing that was there is changed then.
     pub fn open(paths: &StorePaths, role: Role, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let boot_id = placement_identity::boot_id().map_err(OpenError::Boot)?;
-        let machine_id = placement_identity::machine_id();
-        let here = Here { machine_id, boot_id };
-        let present = is_present(&paths.database)?;
-        if role == Role::Runner && !present {
+        match role {
+            Role::Runner => Self::open_ready(paths, clock),
+            Role::Service => {
+                let here = Here::read()?;
+                let present = is_present(&paths.database)?;
+                let ready = if present { ready(&paths.database, &here)? } else { None };
+                let lock = open_lock(paths)?;
+                let connection = match ready {
+                    Some(connection) => connection,
+                    None => prepare(&paths.database, &lock, &here)?,
+                };
+                Ok(Self::new(connection, lock, clock, paths.database.clone(), Role::Service))
+            }
+        }
+    }
+
+    /// Opens a store as its host has left it: what a runner does, whose program is so much smaller
+    /// without the migrations.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing is made or changed.
+    pub fn open_ready(paths: &StorePaths, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let here = Here::read()?;
+        if !is_present(&paths.database)? {
             return Err(OpenError::Missing);
         }
-        let ready = if present { ready(&paths.database, &here)? } else { None };
-        // After the look at what is there: beside a file that is no store, nothing is made.
-        let lock = LockFile::open(&paths.lock).map_err(|source| OpenError::Io {
-            role: "lock",
-            operation: "opened",
-            source,
-        })?;
-        let connection = match (ready, role) {
-            (Some(connection), _) => connection,
-            (None, Role::Runner) => return Err(OpenError::NotMigrated { known: SCHEMA }),
-            (None, Role::Service) => prepare(&paths.database, &lock, &here)?,
-        };
-        Ok(Self::new(connection, lock, clock, paths.database.clone(), role))
+        let ready = ready(&paths.database, &here)?;
+        let connection = ready.ok_or(OpenError::NotMigrated { known: SCHEMA })?;
+        Ok(Self::new(connection, open_lock(paths)?, clock, paths.database.clone(), Role::Runner))
     }
 }
 
+/// After the look at what is there: beside a file that is no store, nothing is made.
+fn open_lock(paths: &StorePaths) -> Result<LockFile, OpenError> {
+    let opened = LockFile::open(&paths.lock);
+    opened.map_err(|source| OpenError::Io { role: "lock", operation: "opened", source })
+}
+
 /// The machine and the boot of this process.
-struct Here {
-    machine_id: Option<String>,
-    boot_id: String,
+pub(crate) struct Here {
+    pub(crate) machine_id: Option<String>,
+    pub(crate) boot_id: String,
+}
+
+impl Here {
+    pub(crate) fn read() -> Result<Self, OpenError> {
+        let boot_id = placement_identity::boot_id().map_err(OpenError::Boot)?;
+        Ok(Self { machine_id: placement_identity::machine_id(), boot_id })
+    }
 }
 
 /// Looks by name only: opening the file here and closing it would drop SQLite's locks on it, which
 /// other connections of this process rely on.
-fn is_present(database: &Utf8Path) -> Result<bool, OpenError> {
+pub(crate) fn is_present(database: &Utf8Path) -> Result<bool, OpenError> {
     match std::fs::metadata(database) {
         Ok(metadata) if metadata.is_file() => Ok(true),
         Ok(_) => Err(OpenError::NotAFile),
@@ -208,10 +255,7 @@ fn ready(database: &Utf8Path, here: &Here) -> Result<Option<Connection>, OpenErr
 /// Creates, migrates and binds, under the lock: of several hosts that open an empty path at once,
 /// one does it and the others find it done.
 fn prepare(database: &Utf8Path, lock: &LockFile, here: &Here) -> Result<Connection, OpenError> {
-    let held = lock.take(Instant::now() + MIGRATE_WAIT).map_err(|error| match error {
-        LockError::Busy => OpenError::Busy,
-        LockError::Failed(source) => OpenError::Io { role: "lock", operation: "taken", source },
-    })?;
+    let held = lock.take(&mut Patience::fixed(MIGRATE_WAIT), || false).map_err(OpenError::lock)?;
     create(database)?;
     if let Some(connection) = ready(database, here)? {
         return Ok(connection);
@@ -243,7 +287,7 @@ fn create(database: &Utf8Path) -> Result<(), OpenError> {
 }
 
 /// Connects to a file that exists, with the settings of every connection.
-fn connect(database: &Utf8Path) -> Result<Connection, OpenError> {
+pub(crate) fn connect(database: &Utf8Path) -> Result<Connection, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database.as_std_path(), flags)
         .map_err(OpenError::sql("open the database"))?;
@@ -263,6 +307,8 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
     // A launch never pays for taking the log in: neither at a commit nor at the last close.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A checkpoint syncs, a commit does not: durable ones are synced when their lock is given back.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
     // A log that was taken in shrinks when it is begun again.
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_MAX)?;
     connection.pragma_update(None, "foreign_keys", true)
@@ -276,7 +322,7 @@ fn journal_mode(connection: &Connection) -> Result<String, OpenError> {
 
 /// A store without a machine id binds nothing: then each identity says for itself where it is
 /// known. A machine that lost its id is the same one within the boot that created the store.
-fn check_machine(binding: &Binding, here: &Here) -> Result<(), OpenError> {
+pub(crate) fn check_machine(binding: &Binding, here: &Here) -> Result<(), OpenError> {
     match (&binding.machine_id, &here.machine_id) {
         (None, _) => Ok(()),
         (Some(recorded), Some(own)) if recorded == own => Ok(()),

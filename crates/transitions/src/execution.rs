@@ -47,6 +47,8 @@ fn meaning(kind: EvidenceKind) -> Meaning {
         // A start that is refused, or a runner that ends before its claim, leaves the intent: a
         // later start may succeed. After the claim nobody knows what the runner did.
         Kind::Attach | Kind::AttachRefused | Kind::GrantRefused => adds(ExecutionState::ALL),
+        Kind::PolicyRefused => adds(&[Intended]),
+        Kind::GrantRevoked => adds(&[Intended, Starting, Running, Stopping]),
         Kind::EnvironmentRefused => adds(&[Intended, Starting, Stopping, Uncertain]),
         Kind::RunnerExited => moves(LIVE, Uncertain).or_stays(&[Intended, Uncertain, Exited]),
 

@@ -43,6 +43,8 @@ pub use placement_contract as contract;
 pub use placement_contract::RecipientId;
 /// Which process is which.
 pub use placement_identity as identity;
+/// What a host offers and admits.
+pub use placement_policy as policy;
 /// The messages between a runner and whoever talks to it.
 pub use placement_protocol as protocol;
 /// The operations beneath the facade.

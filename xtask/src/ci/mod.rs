@@ -35,6 +35,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     step(cargo.command("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
     cargo.step("xtask floors")?;
     cargo.step("xtask tidy")?;
+    cargo.step("xtask package")?;
     cargo.step("build --workspace --bins")?;
     cargo.step("xtask fixture-check")?;
     cargo.step("xtask crash --quick")?;

@@ -1,6 +1,7 @@
 //! Where an ordinary user can run what root has built.
 
 use crate::command::{Failure, program};
+use crate::scratch::Scratch;
 use crate::workspace::{Workspace, files};
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_testkit::ORDINARY_ID;
@@ -30,11 +31,12 @@ impl Place {
                 "ci: root also runs the tests as an ordinary user, for which setpriv (util-linux) is missing",
             ));
         }
-        let scratch = Scratch::make()?;
+        let scratch = Scratch::make(&format!("placement-ci-{}", std::process::id()))?;
+        fill(scratch.path()).map_err(|error| Failure::io("fill", scratch.path(), &error))?;
         let copied = !reachable(workspace)?;
         let mut tree = workspace.root.clone();
         if copied {
-            tree = scratch.path.join("tree");
+            tree = scratch.path().join("tree");
             println!("ci: user {ORDINARY_ID} cannot reach {}: working in {tree}", workspace.root);
             copy(&workspace.root, &tree)?;
         }
@@ -48,7 +50,7 @@ impl Place {
 
     /// Returns the target directory of the copy, if there is one.
     pub(super) fn own_target(&self) -> Option<Utf8PathBuf> {
-        self.copied.then(|| self.scratch.path.join("target"))
+        self.copied.then(|| self.scratch.path().join("target"))
     }
 
     /// Lets a command run as the ordinary user with an environment of its own.
@@ -58,8 +60,8 @@ impl Place {
             .arg(program)
             .env_clear()
             .env("PATH", SEARCH_PATH)
-            .env("HOME", self.scratch.path.join("home"))
-            .env("TMPDIR", self.scratch.path.join("tmp"))
+            .env("HOME", self.scratch.path().join("home"))
+            .env("TMPDIR", self.scratch.path().join("tmp"))
             .env("LANG", "C.UTF-8");
         command
     }
@@ -119,43 +121,15 @@ fn open_directories(directory: &Utf8Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A directory that goes when it is dropped.
-#[derive(Debug)]
-struct Scratch {
-    path: Utf8PathBuf,
-}
-
-impl Scratch {
-    /// Makes `placement-ci-PID` with the ordinary user's `home` and `tmp` in it.
-    fn make() -> Result<Self, Failure> {
-        let parent = Utf8PathBuf::from_path_buf(std::env::temp_dir())
-            .map_err(|path| Failure::new(format!("{} is not UTF-8", path.display())))?;
-        let path = parent.join(format!("placement-ci-{}", std::process::id()));
-        fs::create_dir(&path).map_err(|error| Failure::io("make", &path, &error))?;
-        let scratch = Self { path };
-        scratch.fill().map_err(|error| Failure::io("fill", &scratch.path, &error))?;
-        Ok(scratch)
+/// Makes the ordinary user's `home` and `tmp`.
+fn fill(scratch: &Utf8Path) -> std::io::Result<()> {
+    for name in ["home", "tmp"] {
+        let directory = scratch.join(name);
+        fs::create_dir(&directory)?;
+        fs::set_permissions(&directory, Permissions::from_mode(0o700))?;
+        chown(&directory, Some(ORDINARY_ID), Some(ORDINARY_ID))?;
     }
-
-    fn fill(&self) -> std::io::Result<()> {
-        fs::set_permissions(&self.path, Permissions::from_mode(0o755))?;
-        for name in ["home", "tmp"] {
-            let directory = self.path.join(name);
-            fs::create_dir(&directory)?;
-            fs::set_permissions(&directory, Permissions::from_mode(0o700))?;
-            chown(&directory, Some(ORDINARY_ID), Some(ORDINARY_ID))?;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Scratch {
-    #[expect(clippy::disallowed_methods, reason = "checks remove their own scratch directory")]
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
-            eprintln!("ci: cannot remove {}: {error}", self.path);
-        }
-    }
+    Ok(())
 }
 
 #[cfg(test)]

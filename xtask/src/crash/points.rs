@@ -66,8 +66,8 @@ mod tests {
         });
         assert_eq!(commits.collect::<Vec<_>>(), ["crates/store/src/write.rs"]);
         let text = read(&root().join("crates/store/src/write.rs")).unwrap();
-        let (before, after) = text.split_once("transaction.commit()").unwrap();
-        assert!(before.trim_end().ends_with("{role}.{written}.uncommitted\"));"));
-        assert!(after.contains("{role}.{written}.committed\"));"));
+        let (before, _) = text.split_once("transaction.commit()").unwrap();
+        assert!(before.trim_end().ends_with(".{written}.uncommitted\", self.role.label()));"));
+        assert!(text.contains("self.commit(written, body)?;\n        point(format_args!("));
     }
 }

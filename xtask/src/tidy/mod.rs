@@ -5,6 +5,8 @@ mod features;
 mod generated;
 mod inheritance;
 mod migrations;
+mod published;
+mod shown;
 mod unsafety;
 mod words;
 
@@ -21,12 +23,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let mut findings = Vec::new();
     for package in &workspace.packages {
         findings.extend(inheritance::check(&package.name, &read(&package.manifest_path)?));
+        findings.extend(published::check(package)?);
     }
     findings.extend(code_map::check(readme.as_deref(), &code_map::members(workspace)));
     findings.extend(code_map::check_test_command(readme.as_deref()));
     findings.extend(migrations::check(&files));
     findings.extend(features::check(root)?);
     findings.extend(generated::check(root)?);
+    findings.extend(shown::check(root, &files)?);
     findings.extend(unsafety::check(root, &files)?);
     findings.extend(words::check(root, &files)?);
     conclude("tidy", &findings)

@@ -12,8 +12,6 @@ pub(crate) struct LaterOptions {
     #[arg(long, hide = true)]
     worktree: bool,
     #[arg(long, hide = true)]
-    policy: Option<String>,
-    #[arg(long, hide = true)]
     confine: Option<String>,
     #[arg(long, hide = true)]
     wait_session: Option<String>,
@@ -28,7 +26,6 @@ impl LaterOptions {
             ("--session", self.session.is_some()),
             ("--secret", !self.secret.is_empty()),
             ("--worktree", self.worktree),
-            ("--policy", self.policy.is_some()),
             ("--confine", self.confine.is_some()),
             ("--wait-session", self.wait_session.is_some()),
             ("--wait-login", self.wait_login.is_some()),
@@ -45,11 +42,7 @@ pub(crate) enum LaterCommand {
     #[command(hide = true)]
     Turn(Anything),
     #[command(hide = true)]
-    Sweep(Anything),
-    #[command(hide = true)]
     Profile(Anything),
-    #[command(hide = true)]
-    AdoptRoot(Anything),
     #[command(hide = true)]
     Locate(Anything),
 }
@@ -60,9 +53,7 @@ impl LaterCommand {
         match self {
             Self::Window(_) => "window",
             Self::Turn(_) => "turn",
-            Self::Sweep(_) => "sweep",
             Self::Profile(_) => "profile",
-            Self::AdoptRoot(_) => "adopt-root",
             Self::Locate(_) => "locate",
         }
     }

@@ -11,6 +11,9 @@ pub(crate) struct LaunchArgs {
     /// Launches at most once under this key; later runs follow the recorded attempt
     #[arg(long, value_name = "K")]
     pub(crate) key: Option<String>,
+    /// Launch policy [default: the one that the configuration file names, else placement.default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) policy: Option<String>,
     /// Working directory [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<Utf8PathBuf>,

@@ -21,8 +21,8 @@ pub(crate) struct Cli {
     /// Owner of the attempts [default: local:<uid>]
     #[arg(long, global = true, value_name = "ID", help_heading = "Global options")]
     pub(crate) owner: Option<String>,
-    /// Configuration file
-    #[arg(long, global = true, value_name = "FILE", hide = true)]
+    /// Configuration file [default: ~/.config/placement/config.toml, if it is there]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) config: Option<Utf8PathBuf>,
     /// Answers in JSON: one object for a single answer, one per line for a stream
     #[arg(long, global = true, help_heading = "Global options")]
@@ -106,7 +106,7 @@ pub(crate) enum Command {
         /// The attempt
         #[arg(value_name = "ATTEMPT")]
         attempt: String,
-        /// Says that the caller is the operator: the user who owns the root
+        /// Says that the caller is an operator: whom the configuration names, else who owns the root
         #[arg(long)]
         operator: bool,
         /// What it is settled as
@@ -122,6 +122,23 @@ pub(crate) enum Command {
         #[arg(long, value_parser = launch::duration, value_name = "DURATION")]
         older_than: Duration,
     },
+    /// Looks at what lives, of all owners, and settles what has lost its runner: at most 64 attempts
+    Sweep {
+        /// Goes on until a signal ends it
+        #[arg(long)]
+        watch: bool,
+        /// Time between two passes
+        #[arg(
+            long,
+            requires = "watch",
+            value_parser = launch::duration,
+            value_name = "DURATION",
+            default_value = "30s"
+        )]
+        every: Duration,
+    },
+    /// Binds the root to this machine: it was moved here from another one, and nothing lives in it
+    AdoptRoot,
     /// Lists attempts: id, state, cleanup, containment, age, program
     Ps {
         /// Ended and cleaned attempts too
@@ -235,7 +252,7 @@ mod tests {
     #[test]
     fn the_help_names_nothing_of_later_versions() {
         let help = Cli::command().render_long_help().to_string();
-        for word in ["window", "worktree", "adopt-root", "--config"] {
+        for word in ["window", "worktree", "--secret", "--session"] {
             assert!(!help.contains(word), "{word}");
         }
     }

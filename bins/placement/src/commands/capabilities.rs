@@ -5,17 +5,17 @@ use crate::exit_code;
 use crate::failure::Failure;
 use crate::progress::Awaiting;
 use crate::render;
-use placement::{Capabilities, MechanismReport};
+use placement::{Capabilities, Placement};
 
 pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
-    let measured = measured(context)?;
+    let measured = measured(&context.open()?)?;
     if context.style().json {
         render::json(&measured)?;
         return Ok(exit_code::SUCCESS);
     }
     let mut rows = vec![["MECHANISM", "AVAILABLE", "DETAIL"].map(str::to_owned).to_vec()];
     for seen in &measured.report.mechanisms {
-        rows.push(vec![seen.mechanism.to_string(), yes_no(seen.available), worth(seen)]);
+        rows.push(vec![seen.mechanism.to_string(), yes_no(seen.available), seen.worth()]);
     }
     render::table(&rows, context.style())?;
     let (scope, exit) = (measured.report.capability, measured.report.exit_observation);
@@ -25,23 +25,9 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
 }
 
 /// Measures.
-pub(crate) fn measured(context: &Context) -> Result<Capabilities, Failure> {
-    let host = context.open()?;
+pub(crate) fn measured(host: &Placement) -> Result<Capabilities, Failure> {
     let _awaited = Awaiting::start("measuring what can be contained here");
     Ok(host.capabilities()?)
-}
-
-/// Says what a mechanism's proof is worth, or where its measurement failed.
-pub(crate) fn worth(seen: &MechanismReport) -> String {
-    if seen.available {
-        let fate = if seen.proof_survives_runner { "outlives" } else { "dies with" };
-        return format!("its proof {fate} the runner");
-    }
-    let step = seen.failed_at.as_deref().unwrap_or("measuring it");
-    match &seen.errno {
-        Some(errno) => format!("does not work: {step} ({errno})"),
-        None => format!("does not work: {step}"),
-    }
 }
 
 /// Names what a leaf can be limited by.

@@ -1,16 +1,25 @@
 //! `doctor`: what is missing here and how to get it.
 
-use super::capabilities::{limits, measured, worth, yes_no};
+use super::capabilities::{limits, measured, yes_no};
+use crate::configured::Configured;
 use crate::context::Context;
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::render;
-use placement::{Capabilities, CleanupScope, Controller, Mechanism};
+use camino::{Utf8Path, Utf8PathBuf};
+use placement::{
+    Capabilities, CleanupScope, Config, Controller, EnvironmentName, Mechanism, OwnerId, Placement,
+    PolicyRef,
+};
+use serde::Serialize;
 
 pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
-    let measured = measured(context)?;
+    let Configured { file, config } = context.configured()?;
+    let config = context.effective(config)?;
+    let host = context.open_as(&config)?;
+    let measured = measured(&host)?;
     if context.style().json {
-        render::json(&measured)?;
+        render::json(&Findings { measured, configuration_file: file, configuration: config })?;
         return Ok(exit_code::SUCCESS);
     }
     let strongest = measured.report.capability;
@@ -24,7 +33,7 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
         },
     ]];
     for seen in &measured.report.mechanisms {
-        rows.push(vec![format!("  {}", seen.mechanism), yes_no(seen.available), worth(seen)]);
+        rows.push(vec![format!("  {}", seen.mechanism), yes_no(seen.available), seen.worth()]);
     }
     let limited = yes_no(!measured.report.controllers.is_empty());
     rows.push(vec!["limits".to_owned(), limited, limits(&measured)]);
@@ -36,7 +45,50 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
         render::line("")?;
         render::line(text)?;
     }
+    render::line("")?;
+    render::table(&in_effect(file.as_deref(), &config, &host), plain)?;
     Ok(exit_code::SUCCESS)
+}
+
+/// What the doctor says in JSON.
+#[derive(Serialize)]
+struct Findings {
+    #[serde(flatten)]
+    measured: Capabilities,
+    configuration_file: Option<Utf8PathBuf>,
+    configuration: Config,
+}
+
+/// Lists the configuration in effect: options, then the file, then the environment.
+fn in_effect(file: Option<&Utf8Path>, config: &Config, host: &Placement) -> Vec<Vec<String>> {
+    let or = |text: Option<&str>, otherwise: &str| text.unwrap_or(otherwise).to_owned();
+    let all = |names: Vec<&str>, otherwise: &str| match names.as_slice() {
+        [] => otherwise.to_owned(),
+        names => names.join(", "),
+    };
+    let of_host = &config.host;
+    let operators = of_host.operators.iter().map(OwnerId::as_str).collect();
+    let policies = config.policies.keys().map(PolicyRef::as_str).collect();
+    let pass = config.environment.pass.iter().map(EnvironmentName::as_str).collect();
+    let mut rows = vec![
+        ("configuration", or(file.map(Utf8Path::as_str), "no file")),
+        ("  root", or(of_host.root.as_deref().map(Utf8Path::as_str), "")),
+        ("  owner", host.owner().to_string()),
+        ("  operators", all(operators, "the user who owns the root")),
+        ("  search path", host.search_path()),
+        ("  temporary base", or(of_host.temporary_base.as_deref().map(Utf8Path::as_str), "/tmp")),
+        ("  default policy", host.default_policy().to_string()),
+        ("  policies", all(policies, "the built-in one only")),
+        ("  environment", all(pass, "what the launch policy passes")),
+    ];
+    let listed = &config.resources.admitted;
+    if listed.is_empty() {
+        rows.push(("  directories", "any that a launch names".to_owned()));
+    }
+    rows.extend(
+        listed.iter().map(|root| ("  directory", format!("{} ({})", root.directory, root.access))),
+    );
+    rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect()
 }
 
 /// Says what gets more than was measured.

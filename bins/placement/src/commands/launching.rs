@@ -48,6 +48,9 @@ pub(crate) fn launch(arguments: &LaunchArgs, default: OnHostLoss) -> Result<Laun
     if let Some(key) = &arguments.key {
         launch = launch.key(key);
     }
+    if let Some(policy) = &arguments.policy {
+        launch = launch.policy(policy);
+    }
     if let Some(scope) = arguments.require {
         launch = launch.require(match scope {
             Scope::DirectProcess => CleanupScope::DirectProcess,

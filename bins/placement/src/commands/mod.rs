@@ -1,5 +1,6 @@
 //! One command per file; each returns the exit code.
 
+mod adopt_root;
 mod attach;
 mod capabilities;
 mod close_stdin;
@@ -22,6 +23,7 @@ mod sink;
 mod start;
 mod stdin;
 mod stop;
+mod sweep;
 mod verify;
 mod wait;
 
@@ -47,6 +49,9 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<u8, Failure> {
             resolve::run(&attempt, operator, &reason, context)
         }
         Command::Prune { older_than } => prune::run(older_than, context),
+        Command::Sweep { watch: false, .. } => sweep::once(context),
+        Command::Sweep { watch: true, every } => sweep::watch(every, context),
+        Command::AdoptRoot => adopt_root::run(context),
         Command::Ps { all } => ps::run(all, context),
         Command::Show { attempt } => show::run(&attempt, context),
         Command::Evidence { attempt, after, limit, timeline } => {

@@ -16,11 +16,17 @@ pub(crate) fn run(
     let id = attempt_id(text)?;
     if !is_operator {
         let message = "only an operator settles an attempt without a proof";
-        let hint = "say --operator if you are the one: the user who owns the root";
+        let hint = "say --operator if you are one: whom the configuration file names, else the user \
+                    who owns the root";
         return Err(Refusal::new(Code::Denied, message).with_hint(hint).into());
     }
-    let host = context.open()?;
-    let settled = host.resolve(&id, &host.root_owner(), reason)?;
+    let config = context.effective(context.configured()?.config)?;
+    let host = context.open_as(&config)?;
+    let operator = match config.host.operators.as_slice() {
+        [] => host.root_owner(),
+        [..] => host.owner().clone(),
+    };
+    let settled = host.resolve(&id, &operator, reason)?;
     if context.style().json {
         render::json(&settled)?;
     } else {

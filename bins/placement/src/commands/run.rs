@@ -9,7 +9,7 @@ use crate::failure::{Failure, say};
 use crate::progress::Awaiting;
 use crate::signals::Signals;
 use camino::{Utf8Path, Utf8PathBuf};
-use placement::{End, Exit, OnHostLoss};
+use placement::{End, Exit, OnHostLoss, Placement};
 
 pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failure> {
     launching::refuse_later(arguments)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
         say(&launching::replayed(&attempt)?);
     }
     let end = follow::to_end(&host, attempt, source, &signals, style)?;
-    if let Some(hint) = private_home_hint(&arguments.program, &end, context) {
+    if let Some(hint) = private_home_hint(&arguments.program, &end, &host, context) {
         say(&hint);
     }
     follow::conclude(&end, replayed, style)
@@ -40,14 +40,19 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
 
 /// Explains a failure of a program that is kept in the user's own home, and so may look for its
 /// settings there: rustup's cargo, nvm's npm.
-fn private_home_hint(program: &[String], end: &End, context: &Context) -> Option<String> {
+fn private_home_hint(
+    program: &[String],
+    end: &End,
+    host: &Placement,
+    context: &Context,
+) -> Option<String> {
     match end.exit()? {
         Exit::Code { code } if code != 0 => {}
         Exit::Code { .. } | Exit::Signal { .. } => return None,
     }
     let name = program.first()?;
     let home = context.user_home()?;
-    let path = found(name, context.search_path()?)?;
+    let path = found(name, &host.search_path())?;
     path.starts_with(home).then(|| {
         format!(
             "{name} lives in your home, and the child had a private HOME; if it needs RUSTUP_HOME, \

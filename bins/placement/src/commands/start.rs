@@ -9,11 +9,9 @@ use crate::failure::{Failure, say};
 use crate::progress::Awaiting;
 use crate::render;
 use placement::OnHostLoss;
+use placement::limits::STDIN_BYTES_MAX;
 use std::fs::File;
 use std::io::Read as _;
-
-/// Most bytes of a file that a detached child gets as its input: what a request carries.
-const INPUT_BYTES_MAX: u64 = 65_536;
 
 pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failure> {
     launching::refuse_later(arguments)?;
@@ -43,13 +41,13 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
 /// Reads a file that nobody is left to pump once this program has ended.
 fn whole_text(file: File) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    file.take(INPUT_BYTES_MAX + 1)
+    file.take(STDIN_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|_| Failure::invalid("the input file cannot be read"))?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > INPUT_BYTES_MAX) {
-        return Err(Failure::invalid(
-            "the input file has more than 65536 bytes; start with --stdin pipe and attach -i",
-        ));
+    if bytes.len() > STDIN_BYTES_MAX {
+        return Err(Failure::invalid(format!(
+            "the input file has more than {STDIN_BYTES_MAX} bytes; start with --stdin pipe and attach -i",
+        )));
     }
     String::from_utf8(bytes)
         .map_err(|_| Failure::invalid("the input file is not UTF-8; start with --stdin pipe"))

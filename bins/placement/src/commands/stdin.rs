@@ -3,12 +3,10 @@
 use crate::args::LaunchArgs;
 use crate::failure::{Failure, say};
 use camino::Utf8Path;
+use placement::limits::WRITE_BYTES_MAX;
 use placement::{Input, InputOutcome};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-
-/// Bytes read at once: one write of a child's input.
-const PIECE_BYTES: usize = 64 * 1024;
 
 /// Where a child's input comes from.
 #[derive(Debug)]
@@ -63,7 +61,7 @@ fn open(path: &Utf8Path) -> Result<Source, Failure> {
 
 /// What the child does not take is the child's affair: it ended, or reads no further.
 fn copy(mut source: impl Read, input: &Input) {
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = vec![0; WRITE_BYTES_MAX];
     loop {
         match source.read(&mut piece) {
             Ok(0) => break,

@@ -49,9 +49,11 @@ fn reads_back(whole: &str, path: &str, given: &Value, made: &Value) -> Result<()
     }
 }
 
-/// A list or an object without anything in it is what its field is by default.
+/// A list without anything in it, and an object without anything in it or in what it holds, are what
+/// their field is by default.
 fn is_empty(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+    let holds_nothing = |object: &Map<_, _>| object.values().all(is_empty);
+    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(holds_nothing)
 }
 
 fn expected(made: &Value) -> &'static str {

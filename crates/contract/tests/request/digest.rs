@@ -45,6 +45,8 @@ fn defaults_count_whether_given_or_not() {
     set(&mut given, "/launch/required_files", json!([]));
     set(&mut given, "/supervision/limits", json!({}));
     assert_eq!(digest(&given), digest(&minimal()));
+    set(&mut given, "/preferences", json!({ "options": {}, "bee": {} }));
+    assert_eq!(digest(&given), digest(&minimal()));
     for empty in ["/timeouts", "/supervision"] {
         let mut given = minimal();
         set(&mut given, empty, json!({}));

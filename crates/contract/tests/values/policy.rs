@@ -1,6 +1,7 @@
 //! What a launch policy says by default, and what its rules allow.
 
 use crate::sample::bytes;
+use placement_contract::Digest;
 use placement_contract::definition::LaunchPolicy;
 use placement_contract::request::{OptionName, OptionValue};
 use serde_json::{Value, json};
@@ -58,4 +59,12 @@ fn a_text_is_allowed_up_to_its_bound() {
     for wrong in [json!("abcd"), json!(""), json!(1), json!(true)] {
         assert!(!allows(&rule, &wrong), "{wrong}");
     }
+}
+
+#[test]
+fn an_empty_map_of_options_is_as_good_as_none() {
+    let given = policy(&json!({ "prepare_options": {}, "profile_options": {} }));
+    assert_eq!(given, policy(&json!({})));
+    let digest = |policy: &LaunchPolicy| Digest::of_value("placement.launch-policy@1", policy);
+    assert_eq!(digest(&given), digest(&LaunchPolicy::default()));
 }

@@ -11,6 +11,8 @@ mod log_damage;
 #[cfg(test)]
 mod log_follow;
 #[cfg(test)]
+mod log_properties;
+#[cfg(test)]
 mod log_trim;
 #[cfg(test)]
 mod log_write;

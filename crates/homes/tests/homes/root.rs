@@ -27,14 +27,6 @@ fn it_is_created_private_with_its_parents_and_opened_again() {
 }
 
 #[test]
-fn store_and_lock_lie_in_it() {
-    let scratch = TempRoot::new();
-    let root = Root::open(scratch.join("root")).unwrap();
-    assert_eq!(root.store_path(), scratch.join("root/placement.db"));
-    assert_eq!(root.lock_path(), scratch.join("root/placement.lock"));
-}
-
-#[test]
 fn its_path_is_physical() {
     let scratch = TempRoot::new();
     fs::create_dir(scratch.join("real")).unwrap();

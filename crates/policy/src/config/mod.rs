@@ -12,7 +12,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use lines::{Document, Syntax};
 use placement_contract::definition::LaunchPolicy;
 use placement_contract::limits::ENVIRONMENT_PASS_MAX;
-use placement_contract::{Access, EnvironmentName, OwnerId, PolicyRef, Refusal, decode_exactly};
+use placement_contract::{
+    Access, Code, EnvironmentName, OwnerId, PolicyRef, Refusal, decode_exactly,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -62,7 +64,8 @@ pub struct ResourcesTable {
     /// Who grants them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ResourceMode>,
-    /// The directories that the host itself admits, at most 256.
+    /// The directories that launches may use, and what is in them, at most 256; any where none is
+    /// listed.
     pub admitted: Vec<AdmittedTable>,
 }
 
@@ -119,8 +122,14 @@ impl Config {
     /// file, its roots and its search path. Values of the environment are given to it afterwards.
     ///
     /// # Errors
-    /// INVALID for a default policy that is not defined.
+    /// INVALID for a default policy that is not defined, UNSUPPORTED for an authority that grants
+    /// directories, which this version does not ask.
     pub fn snapshot(&self) -> Result<Snapshot, Refusal> {
+        if self.resources.mode == Some(ResourceMode::Granted) {
+            let message = "resources.mode: granted is not offered by this version";
+            return Err(Refusal::new(Code::Unsupported, message)
+                .with_hint("write host_configured, and list the directories"));
+        }
         let mut definitions = Definitions::embedded();
         definitions.policies.extend(self.policies.clone());
         if let Some(name) = &self.host.default_policy {
@@ -134,6 +143,9 @@ impl Config {
         }
         for root in &self.resources.admitted {
             snapshot.admit(&root.directory, root.access)?;
+        }
+        if !self.resources.admitted.is_empty() {
+            snapshot = snapshot.with_listed_roots_only();
         }
         Ok(snapshot)
     }

@@ -2,8 +2,8 @@ use crate::list::Listed;
 use crate::testing::*;
 use camino::Utf8Path;
 use placement_contract::{
-    Access, CleanupScope, CleanupState, Code, EnvironmentName, ExecutionState, GrantRef, Id,
-    LaunchRequest, Mechanism, Purpose, ResourceGrant, ResourceName, RootRef, Subpath,
+    Access, CleanupScope, CleanupState, Code, EnvironmentName, ExecutionState, ExitObservation,
+    GrantRef, Id, LaunchRequest, Mechanism, Purpose, ResourceGrant, ResourceName, RootRef, Subpath,
 };
 use placement_policy::Snapshot;
 
@@ -11,7 +11,7 @@ fn nothing_is_recorded(world: &World) {
     assert!(world.service.list(Listed::All).unwrap().attempts.is_empty());
 }
 
-fn grant(root_ref: RootRef, access: Access) -> ResourceGrant {
+pub(super) fn grant(root_ref: RootRef, access: Access) -> ResourceGrant {
     ResourceGrant {
         name: ResourceName::parse("project").unwrap(),
         grant_ref: GrantRef::parse("g").unwrap(),
@@ -265,4 +265,70 @@ fn a_request_that_was_not_decoded_is_checked_all_the_same() {
     launch.owner_incarnation = 0;
     assert_eq!(refusal(world.service.prepare(&launch)).code, Code::Invalid);
     nothing_is_recorded(&world);
+}
+
+#[test]
+fn a_conflict_of_a_key_names_the_attempt_that_has_it() {
+    let world = World::new();
+    let id = world.prepare(&request("a", "k"));
+    let refused = refusal(world.service.prepare(&request("b", "k")));
+    assert!(refused.hint().contains("placement show a"), "{}", refused.hint());
+    world.service.stop(&id, crate::StopMode::Forced, crate::IfUncertain::Leave).unwrap();
+    world.service.prune(std::time::Duration::ZERO).unwrap();
+    let pruned = refusal(world.service.prepare(&request("b", "k")));
+    assert_eq!((pruned.code, pruned.hint()), (Code::Conflict, refused.hint()));
+}
+
+/// The requests that the contract accepts, made ones of this host.
+fn accepted_requests() -> impl Iterator<Item = (String, LaunchRequest)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/requests/accepted");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let launches = files.filter_map(|path| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        name.starts_with("launch.").then(|| (name, std::fs::read(path).unwrap()))
+    });
+    launches.map(|(name, bytes)| {
+        let asked = LaunchRequest::decode(&bytes).unwrap();
+        let ours = request("a", "k");
+        let request = LaunchRequest {
+            idempotency_key: ours.idempotency_key,
+            owner_id: ours.owner_id,
+            placement_binding_ref: None,
+            placement_binding_digest: None,
+            ..asked
+        };
+        (name, request)
+    })
+}
+
+#[test]
+fn what_a_later_version_does_is_refused_by_name_and_leaves_nothing() {
+    let world = World::new();
+    let mut fields = std::collections::BTreeSet::new();
+    for (name, launch) in accepted_requests() {
+        let Some(later) = launch.not_offered() else { continue };
+        let refused = refusal(world.service.prepare(&launch));
+        assert_eq!((refused.code, &refused), (Code::Unsupported, &later), "{name}");
+        fields.insert(refused.message);
+    }
+    assert!(fields.len() >= 6, "{fields:?}");
+    nothing_is_recorded(&world);
+}
+
+#[test]
+fn a_scope_and_an_exit_that_cannot_be_had_here_leave_nothing_behind() {
+    let world = World::new();
+    let mut weak = report(&[]);
+    weak.capability = CleanupScope::DirectProcess;
+    *world.service.inner.capability.lock().unwrap() = Some(weak.clone());
+    let group = LaunchRequest { required_cleanup: CleanupScope::ProcessGroup, ..request("a", "k") };
+    assert_eq!(refusal(world.service.prepare(&group)).code, Code::UnsupportedCapability);
+    weak.exit_observation = ExitObservation::EofGated;
+    *world.service.inner.capability.lock().unwrap() = Some(weak);
+    let refused = refusal(world.service.prepare(&request("a", "k")));
+    assert_eq!(refused.code, Code::UnsupportedCapability);
+    nothing_is_recorded(&world);
+    let gated =
+        LaunchRequest { required_exit_observation: ExitObservation::EofGated, ..request("a", "k") };
+    world.prepare(&gated);
 }

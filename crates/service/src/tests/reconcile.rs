@@ -64,6 +64,24 @@ fn a_claim_without_a_lock_is_judged_by_the_runners_identity() {
 }
 
 #[test]
+fn a_lock_that_is_free_here_says_nothing_of_another_machine() {
+    let world = World::new();
+    let id = world.prepare(&request("a", "k"));
+    let mut there = this_process();
+    if there.observer.machine_id.is_none() {
+        println!("this machine has no id: only the boot tells it from others");
+        return;
+    }
+    there.observer.machine_id = Some("0".repeat(32));
+    there.boot_id = "00000000-0000-4000-8000-000000000000".to_owned();
+    let mut runner = FakeRunner::claim_as(&world, &id, there);
+    runner.die();
+    let settled = world.service.reconcile(&id).unwrap();
+    assert_eq!(settled.execution_state, ExecutionState::Uncertain, "not taken for never started");
+    assert_eq!(last(&world, &id), EvidenceKind::ReconcileUnidentified);
+}
+
+#[test]
 fn an_absent_leader_without_a_runner_is_exited_with_an_unknown_exit() {
     let world = World::new();
     let id = world.prepare(&request("a", "k"));

@@ -94,3 +94,62 @@ fn an_attempt_that_was_claimed_by_another_start_keeps_its_recipient() {
     assert_eq!(started.attempt.attachment_generation, Generation::FIRST);
     assert_eq!(world.row(&id).attachment, row.attachment);
 }
+
+/// A host whose definitions were changed since the launch was prepared, and what a start says then.
+#[track_caller]
+fn changed(change: impl FnOnce(&mut placement_policy::Definitions), code: Code, message: &str) {
+    let world = World::new();
+    let id = world.prepare(&request("a", "k"));
+    let mut definitions = placement_policy::Definitions::embedded();
+    change(&mut definitions);
+    let snapshot = Snapshot::new(definitions).unwrap();
+    world.service.change_snapshot(|host| *host = snapshot);
+    let refused = refusal(world.service.start(&id, &recipient("me")));
+    assert_eq!(refused.code, code, "{refused}");
+    assert!(refused.message.starts_with(message), "{refused}");
+    assert_eq!(world.kinds(&id), [EvidenceKind::PolicyRefused]);
+    assert_eq!(world.last_detail(&id), refused.to_string());
+    let row = world.row(&id);
+    assert_eq!(row.state.execution, ExecutionState::Intended);
+    assert_eq!(row.attachment.generation, Generation::NONE);
+    assert!(!world.root.join("attempts").exists(), "nothing outside the store");
+    world.service.change_snapshot(|host| *host = Snapshot::embedded());
+    // It goes as far as the runner, which is missing here.
+    assert_eq!(refusal(world.service.start(&id, &recipient("me"))).code, Code::Unavailable);
+}
+
+#[test]
+fn a_policy_that_is_gone_or_allows_less_refuses_the_start_and_keeps_the_intent() {
+    use placement_contract::PolicyRef;
+    use placement_contract::definition::LaunchPolicy;
+    let gone = |definitions: &mut placement_policy::Definitions| {
+        let rules = definitions.policies.remove(&definitions.default_policy).unwrap();
+        definitions.default_policy = PolicyRef::parse("another").unwrap();
+        definitions.policies.insert(definitions.default_policy.clone(), rules);
+    };
+    changed(gone, Code::Denied, "the launch policy is not one of this host");
+    let narrowed = |rules: &'static str| {
+        move |definitions: &mut placement_policy::Definitions| {
+            let rules = LaunchPolicy::decode(rules.as_bytes()).unwrap();
+            definitions.policies.insert(definitions.default_policy.clone(), rules);
+        }
+    };
+    let unlisted = narrowed(r#"{ "executables": ["claude"] }"#);
+    changed(unlisted, Code::Denied, "the launch policy does not list the program");
+    let moved = narrowed(r#"{ "placement_binding": "docker" }"#);
+    changed(moved, Code::Denied, "the launch policy selects another placement");
+    let configured = narrowed(r#"{ "provider_ref": "provider" }"#);
+    changed(configured, Code::Denied, "configuration_digest: is needed");
+}
+
+#[test]
+fn a_definition_that_changed_refuses_the_start_and_keeps_the_intent() {
+    let binding = |definitions: &mut placement_policy::Definitions| {
+        definitions.binding.definition["meta"]["changed"] = true.into();
+    };
+    changed(binding, Code::Conflict, "the binding is not the one that was measured");
+    let profile = |definitions: &mut placement_policy::Definitions| {
+        definitions.profile.definition["changed"] = true.into();
+    };
+    changed(profile, Code::Conflict, "the profile is not the one that was measured");
+}

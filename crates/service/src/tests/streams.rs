@@ -253,6 +253,42 @@ fn input_is_numbered_and_its_answers_come_with_the_output() {
 }
 
 #[test]
+fn a_write_whose_answer_is_lost_with_the_runner_is_uncertain_and_told_once() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    let (told, heard) = mpsc::channel();
+    runner.serve(Vec::new(), move |message| {
+        let FromRecipient::Input(input) = message else { panic!("input was sent") };
+        let write_id = input.write_id;
+        told.send(write_id).unwrap();
+        let ack = InputAck { write_id, generation: FIRST, refused: None };
+        (write_id == 1).then_some(FromRunner::InputAck(ack))
+    });
+    let mut streams = streams(&world, &id);
+    let sender = streams.input_sender().unwrap();
+    for write_id in 1..=3 {
+        assert_eq!(sender.send(b"hello").unwrap(), write_id);
+        assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), write_id);
+    }
+    assert_eq!(next(&mut streams), Item::Input { write_id: 1, refused: None });
+    runner.die();
+    let (_, others) = drain(&mut streams);
+    let uncertain = |write_id| Item::Input { write_id, refused: Some(InputRefused::Uncertain) };
+    let exit = Item::Exit { exit: None, uncertain: true, stopped: false };
+    assert_eq!(others, [uncertain(2), uncertain(3), exit, Item::End]);
+    assert_eq!(refusal(sender.send(b"again")).code, Code::Conflict);
+}
+
+#[test]
+fn an_answer_to_a_former_recipients_write_is_not_given_out() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    let former = InputAck { write_id: 7, generation: FIRST, refused: None };
+    runner.serve(vec![FromRunner::InputAck(former), chunk(1, "ab")], |_| None);
+    assert_eq!(sequence_of(&next(&mut streams(&world, &id))), Some(1));
+}
+
+#[test]
 fn input_for_an_attempt_without_a_runner_is_a_conflict() {
     let world = World::new();
     let (id, mut runner) = running(&world);

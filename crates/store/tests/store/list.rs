@@ -3,7 +3,7 @@
 use crate::support::{
     World, complete, id, intend, intend_request, owner, record, request_of, running,
 };
-use placement_contract::EvidenceKind::{ChildExited, ReconcileUnobserved};
+use placement_contract::EvidenceKind::{ChildExited, ReconcileUnobserved, TreeGone};
 use placement_store::{CorruptRow, Selection, Store, StoreError};
 
 fn listed(store: &Store, selection: Selection) -> Vec<String> {
@@ -33,6 +33,9 @@ fn each_selection_lists_its_states() {
     assert_eq!(listed(&store, Selection::Live), ["running"]);
     assert_eq!(listed(&store, Selection::Unsettled), ["lost", "running"]);
     assert_eq!(listed(&store, Selection::Uncleaned), ["exited"]);
+    assert_eq!(listed(&store, Selection::TreeNotGone), ["exited"]);
+    record(&store, "exited", &[(TreeGone, "cgroup: empty")]).unwrap();
+    assert!(listed(&store, Selection::TreeNotGone).is_empty());
 }
 
 #[test]
@@ -44,11 +47,26 @@ fn the_longest_unobserved_comes_first() {
     }
     for attempt in ["a", "c", "b"] {
         world.advance_ms(10);
-        store.touch_observed(&id(attempt)).unwrap();
+        store.touch_observed([&id(attempt)]).unwrap();
     }
     assert_eq!(listed(&store, Selection::Live), ["a", "c", "b"]);
     running(&store, "d");
     assert_eq!(listed(&store, Selection::Live)[0], "d", "never observed");
+}
+
+#[test]
+fn a_clock_that_is_set_back_does_not_bring_the_same_ones_first_again() {
+    let world = World::new();
+    let store = world.open();
+    for attempt in ["a", "b"] {
+        running(&store, attempt);
+        store.touch_observed([&id(attempt)]).unwrap();
+    }
+    world.set_back_ms(60_000);
+    store.touch_observed([&id("a")]).unwrap();
+    assert_eq!(listed(&store, Selection::Live), ["b", "a"]);
+    complete(&store, "complete");
+    assert_eq!(listed(&store, Selection::Live), ["b", "a"]);
 }
 
 #[test]

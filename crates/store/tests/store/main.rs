@@ -5,6 +5,7 @@
 mod authority;
 mod evidence;
 mod exit_record;
+mod exit_record_properties;
 mod intend;
 mod ledger;
 mod list;

@@ -2,7 +2,7 @@
 
 use crate::support::{World, complete, intend};
 use placement_contract::{Clock, Code, Refusal};
-use placement_store::{OpenError, Role, SCHEMA, Selection, Store, StoreError};
+use placement_store::{Adopted, OpenError, Role, SCHEMA, Selection, Store, StoreError, adopt};
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ fn a_schema_that_changes_under_an_open_store_stops_it() {
     let store = world.open();
     intend(&store, "a");
     world.tamper("UPDATE placement_store_binding SET schema = 9");
-    let stopped = store.touch_observed(&crate::support::id("a")).unwrap_err();
+    let stopped = store.touch_observed([&crate::support::id("a")]).unwrap_err();
     assert!(matches!(stopped, StoreError::SchemaChanged { known: SCHEMA, found: 9 }));
     assert_eq!(Refusal::from(stopped).code, Code::Storage);
 }
@@ -111,6 +111,28 @@ fn a_store_of_another_machine_is_refused() {
     for role in [Role::Service, Role::Runner] {
         assert!(matches!(world.try_open(role), Err(OpenError::OtherMachine)));
     }
+}
+
+#[test]
+fn a_store_that_was_moved_is_bound_anew_when_it_may_be() {
+    let world = World::new();
+    drop(world.open());
+    world.tamper("UPDATE placement_store_binding SET machine_id = 'f00d', created_boot = 'b'");
+    let refused = adopt::<OpenError>(&world.paths(), || Err(OpenError::Busy));
+    assert!(matches!(refused, Err(OpenError::Busy)));
+    assert!(matches!(world.try_open(Role::Service), Err(OpenError::OtherMachine)));
+    assert_eq!(adopt::<OpenError>(&world.paths(), || Ok(())).unwrap(), Adopted::Moved);
+    drop(world.open());
+    let again = adopt::<OpenError>(&world.paths(), || panic!("it is here"));
+    assert_eq!(again.unwrap(), Adopted::AlreadyHere);
+}
+
+#[test]
+fn where_there_is_no_store_there_is_none_to_adopt() {
+    let world = World::new();
+    let refused = adopt::<OpenError>(&world.paths(), || Ok(()));
+    assert!(matches!(refused, Err(OpenError::Missing)));
+    assert!(!world.paths().database.exists() && !world.paths().lock.exists());
 }
 
 #[test]

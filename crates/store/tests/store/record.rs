@@ -330,11 +330,11 @@ fn a_repeated_observation_adds_no_evidence() {
     let store = world.open();
     let before = running(&store, "a");
     world.advance_ms(1_000);
-    assert!(store.touch_observed(&id("a")).unwrap());
+    assert_eq!(store.touch_observed([&id("a")]).unwrap(), 1);
     let after = store.find_any(&id("a")).unwrap().unwrap();
     assert!(after.last_observed_at.as_ref().unwrap() > &before.updated_at);
     assert_eq!(Row { last_observed_at: None, ..after }, before);
-    assert!(!store.touch_observed(&id("b")).unwrap());
+    assert_eq!(store.touch_observed([&id("b")]).unwrap(), 0);
 }
 
 #[test]

@@ -42,6 +42,10 @@ impl World {
         self.clock.0.advance(Duration::from_millis(by_ms));
     }
 
+    pub(crate) fn set_back_ms(&self, by_ms: i64) {
+        self.clock.0.set(self.clock.0.unix_ms() - by_ms);
+    }
+
     pub(crate) fn try_open(&self, role: Role) -> Result<Store, OpenError> {
         let clock: Arc<dyn Clock> = self.clock.clone();
         Store::open(&self.paths(), role, clock)
