@@ -10,6 +10,7 @@ use crate::stop::StopCause;
 use placement_contract::{
     CleanupScope, Code, EvidenceKind, ExecutableKind, ExecutionState, Mechanism, StreamName,
 };
+use placement_crash::point;
 use placement_executable::Measured;
 use placement_homes::StreamEnd;
 use placement_identity::{IdentityError, ProcessIdentity};
@@ -93,6 +94,7 @@ impl Runner {
             Some(site) => Some(self.create_leaf(site, &leaf_name)?),
             None => None,
         };
+        point("runner.child.placed");
         self.spawn(ready, leaf)
     }
 
@@ -147,6 +149,7 @@ impl Runner {
                 return Err(NotStarted::plain(Code::Unavailable, error.to_string()));
             }
         };
+        point("runner.child.gated");
         self.pipes = plumbing.pipes;
         self.window = plumbing.theirs.into_window();
         if self.window.is_some() {
@@ -209,6 +212,7 @@ impl Runner {
             ExecWay::FellBack(errno) => format!("executed by its path after {errno}"),
         };
         self.tree = Some(Tree::new(containment, opened.leader));
+        point("runner.program.executed");
         self.publish(way, stdin, by);
         Ok(())
     }
@@ -227,12 +231,14 @@ impl Runner {
         self.open_input(stdin);
         self.deadline = self.request.supervision.deadline().map(|run| Instant::now() + run);
         self.acknowledge_start();
+        point("runner.start.acknowledged");
     }
 
     fn await_exec(&mut self, gated: Gated) -> Result<Opened, NotStarted> {
         let by = Instant::now() + EXEC;
         self.gate = Gate::Open;
         let mut released = gated.release();
+        point("runner.gate.opened");
         loop {
             released = match released.outcome() {
                 ExecOutcome::Opened(opened) => return Ok(opened),
