@@ -1,8 +1,8 @@
 //! The project's own checks and tools, one file per command.
 //!
 //! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `package`, `docs`,
-//! `fixture_check`, `real_check` with the `stub_model` it talks to, and below them `bench`,
-//! `own_cgroup`, `scratch`, `workspace` and `command`.
+//! `fixture_check`, `real_check` with the `stub_model` it talks to, `bench`, and below them
+//! `proving_ground`, `own_cgroup`, `scratch`, `workspace` and `command`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
 
 mod bench;
@@ -13,6 +13,7 @@ mod fixture_check;
 mod floors;
 mod own_cgroup;
 mod package;
+mod proving_ground;
 mod real_check;
 mod scratch;
 mod stub_model;
@@ -54,6 +55,8 @@ enum Command {
     },
     /// Run real clients from npm through placement against the stub model
     RealCheck,
+    /// Measure the release build beside its floors and rivals
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -79,5 +82,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),
+        Command::Bench(arguments) => bench::run(&arguments),
     }
 }

@@ -4,8 +4,8 @@
 //! its own that holds no pipe; the second one waits until this check has seen that sleep. So the
 //! sleep certainly lives when the turn ends, and its end shows something.
 
-use crate::bench::{Bench, end, told};
 use crate::command::{Failure, program, run as run_command, shown};
+use crate::proving_ground::{ProvingGround, end, told};
 use crate::stub_model;
 use crate::workspace::Workspace;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -74,14 +74,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let model = stub_model::start()?;
     let mut ran = 0;
     for mechanism in MECHANISMS {
-        let bench = Bench::open(None)?;
-        let measured = bench.host().capabilities();
+        let ground = ProvingGround::open(None)?;
+        let measured = ground.host().capabilities();
         let measured = measured.map_err(|error| told("measure this machine", &error))?;
         if !measured.report.of(mechanism).is_some_and(|report| report.available) {
             println!("claude ({mechanism}): skipped: {mechanism} does not work here");
             continue;
         }
-        let observed = launch(&client, model, mechanism, &bench)?;
+        let observed = launch(&client, model, mechanism, &ground)?;
         let findings = judge(&observed);
         if !findings.is_empty() {
             let found = findings.join("; ");
@@ -147,20 +147,20 @@ fn launch(
     client: &Utf8Path,
     model: SocketAddr,
     mechanism: Mechanism,
-    bench: &Bench,
+    ground: &ProvingGround,
 ) -> Result<Observed, Failure> {
     let mut launch = Launch::program(client.as_str())
         .args(arguments())
-        .write(bench.work())
+        .write(ground.work())
         .require(CleanupScope::ContainedTree)
         .mechanism(mechanism)
         .deadline(TURN_MAX);
     for (name, value) in environment(model) {
         launch = launch.env(name, value);
     }
-    let attempt = bench.host().launch(launch).map_err(|error| told("launch claude", &error))?;
+    let attempt = ground.host().launch(launch).map_err(|error| told("launch claude", &error))?;
     let mut observed = Observed::default();
-    let followed = follow(&attempt, bench, &mut observed);
+    let followed = follow(&attempt, ground, &mut observed);
     if followed.is_err() {
         // Nobody waits for it any more; one that has ended needs no stop.
         attempt.stop_forced().ok();
@@ -168,27 +168,31 @@ fn launch(
     let ended = attempt.finish().map_err(|error| told("finish", &error));
     followed?;
     let ended = ended?;
-    let living = Bench::living(ended.attempt());
+    let living = ProvingGround::living(ended.attempt());
     end(&living);
     observed.exit = ended.exit();
     observed.survivors = living.len();
     observed.cleanup = Some(ended.attempt().cleanup_state);
     observed.leftovers = ended.first(EvidenceKind::LeftoversStopped).map(|row| row.detail.clone());
-    observed.places_left = bench.places_left(ended.attempt())?;
+    observed.places_left = ground.places_left(ended.attempt())?;
     Ok(observed)
 }
 
 /// Reads the output to its end, and looks for the tool's process meanwhile.
-fn follow(attempt: &AttemptHandle, bench: &Bench, observed: &mut Observed) -> Result<(), Failure> {
+fn follow(
+    attempt: &AttemptHandle,
+    ground: &ProvingGround,
+    observed: &mut Observed,
+) -> Result<(), Failure> {
     let recorded = attempt.attempt().map_err(|error| told("read the attempt", &error))?;
     let (stdout, stderr) = thread::scope(|scope| {
         let reader = scope.spawn(|| read_output(attempt));
         while !observed.tool_seen && !reader.is_finished() {
             observed.tool_seen =
-                Bench::living(&recorded).iter().any(|process| is_tool(process.pid.get()));
+                ProvingGround::living(&recorded).iter().any(|process| is_tool(process.pid.get()));
             thread::sleep(LOOK);
         }
-        let released = release(observed, bench, &recorded);
+        let released = release(observed, ground, &recorded);
         let output = reader.join().expect("a reader does not panic");
         released.and(output)
     })?;
@@ -200,11 +204,11 @@ fn follow(attempt: &AttemptHandle, bench: &Bench, observed: &mut Observed) -> Re
 /// Notes what HOME holds, and ends the call that waits for that.
 fn release(
     observed: &mut Observed,
-    bench: &Bench,
+    ground: &ProvingGround,
     recorded: &placement::Attempt,
 ) -> Result<(), Failure> {
-    let noted = bench.home_entries(recorded).map(|entries| observed.home_entries = entries.len());
-    let seen = bench.work().join(SEEN);
+    let noted = ground.home_entries(recorded).map(|entries| observed.home_entries = entries.len());
+    let seen = ground.work().join(SEEN);
     fs::write(&seen, "").map_err(|error| Failure::io("write", &seen, &error))?;
     noted
 }

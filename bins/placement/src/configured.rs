@@ -48,12 +48,23 @@ impl ConfigFile {
     }
 }
 
-/// Reads one byte more than is allowed, so that what is too large is seen to be.
+/// Reads one byte more than is allowed, so that what is too large is seen to be. What is no regular
+/// file may have no end, or no beginning.
 fn text_of(path: &Utf8Path) -> io::Result<String> {
-    let mut text = String::new();
+    let metadata = std::fs::metadata(path)?;
+    if metadata.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !metadata.is_file() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let bytes_max = u64::try_from(CONFIG_BYTES_MAX + 1).unwrap_or(u64::MAX);
-    File::open(path)?.take(bytes_max).read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max).read_to_end(&mut bytes)?;
+    if bytes.len() > CONFIG_BYTES_MAX {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 fn unreadable(path: &Utf8Path, kind: io::ErrorKind) -> Refusal {
@@ -62,7 +73,9 @@ fn unreadable(path: &Utf8Path, kind: io::ErrorKind) -> Refusal {
         io::ErrorKind::NotFound => "does not exist",
         io::ErrorKind::PermissionDenied => "may not be read by this user",
         io::ErrorKind::InvalidData => "is not UTF-8",
+        io::ErrorKind::FileTooLarge => "is larger than 1 MiB",
         io::ErrorKind::IsADirectory => "is a directory",
+        io::ErrorKind::Unsupported => "is not a regular file",
         _ => "cannot be read",
     };
     Refusal::new(Code::Invalid, format!("the configuration file {path:?} {rule}"))

@@ -77,3 +77,12 @@ fn a_root_of_this_machine_is_left_as_it_is() {
     let told: Value = serde_json::from_str(&said.stdout).expect("it is JSON");
     assert_eq!((said.code, &told["moved"]), (0, &false.into()), "{said:?}");
 }
+
+#[test]
+fn where_there_is_no_root_none_is_made() {
+    let program = Program::new(env!("CARGO_BIN_EXE_placement"));
+    let refused = program.run(["adopt-root"]);
+    assert_eq!(refused.code, 125, "{refused:?}");
+    assert!(refused.stderr.contains("STORAGE: there is no store"), "{refused:?}");
+    assert!(!program.root().exists());
+}

@@ -42,6 +42,9 @@ fn a_named_file_must_be_there() {
     fs::write(program.work().join("other.toml"), b"\xff").unwrap();
     refused(&program.run(["--config", "other.toml", "ps"]), "INVALID", "is not UTF-8");
     refused(&program.run(["--config", ".", "ps"]), "INVALID", "is a directory");
+    refused(&program.run(["--config", "/dev/null", "ps"]), "INVALID", "is not a regular file");
+    fs::write(program.work().join("large.toml"), "é".repeat(600_000)).unwrap();
+    refused(&program.run(["--config", "large.toml", "ps"]), "INVALID", "is larger than 1 MiB");
 }
 
 #[test]

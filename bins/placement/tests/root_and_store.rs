@@ -294,11 +294,35 @@ fn a_corrupt_row_is_named_and_the_others_are_not_harmed() {
     let said = program.run(["run", "--", "/bin/sh", "-c", "echo another"]);
     assert_eq!((said.code, said.stdout.as_str()), (0, "another\n"), "{said:?}");
     let message = format!("the row of attempt {id} is malformed (request_digest)");
-    for (command, lines) in [("ps", 1), ("verify", 1), ("cleanup", 0), ("reconcile", 0)] {
+    for (command, lines) in [("ps", 1), ("verify", 1), ("cleanup", 0)] {
         let said = program.run(["--json", command, "--all"]);
         assert_eq!((said.code, said.stdout.lines().count()), (125, lines), "{command}: {said:?}");
         let alone = placement_world::Said { stdout: String::new(), ..said };
         assert_refused(&Refused::in_json(&alone), "STORAGE", &message);
+    }
+}
+
+#[test]
+fn a_corrupt_row_of_a_live_attempt_is_told_by_each_pass_and_keeps_it_from_no_other() {
+    let program = program();
+    let script = "echo $PPID > runner; echo $$ > child; exec sleep 300";
+    let words = ["start", "--mechanism", "subreaper", "--", "/bin/sh", "-c", script];
+    let id = program.run(words).stdout.trim().to_owned();
+    let child = placement_world::Known::named_in(program.work().join("child"));
+    let runner = fs::read_to_string(program.work().join("runner")).unwrap();
+    let runner = placement_world::Known::of(runner.trim().parse().unwrap());
+    runner.kill();
+    runner.wait_gone();
+    child.wait_gone();
+    let shown = program.run(["--json", "show", &id]).stdout;
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let digest = text(&shown["attempt"], "request_digest").to_owned();
+    assert!(replace_in_store(&program.root(), &digest, &"z".repeat(64)) > 0);
+    for _ in 0..2 {
+        let said = program.run(["--json", "sweep"]);
+        let told: serde_json::Value = serde_json::from_str(said.stdout.trim()).unwrap();
+        assert_eq!(told["outcomes"][0]["code"], "STORAGE", "{said:?}");
+        assert_eq!((said.code, &told["reconciled"]), (125, &0.into()), "{said:?}");
     }
 }
 

@@ -84,6 +84,35 @@ fn status_stop_and_streams_go_on_while_a_stopped_process_holds_the_store() {
 }
 
 #[test]
+fn a_runner_that_waits_for_the_store_sleeps() {
+    let world = world();
+    for mechanism in world.mechanisms() {
+        let attempt = world.launch(shell("read go").stdin_pipe().mechanism(mechanism));
+        let runner = world.runner_pid(attempt.id());
+        let writer = StoppedWriter::below(&world.root());
+        attempt.close_input().unwrap();
+        wait_until(FENCE, "the end of the child", || {
+            execution(&world, &attempt) == ExecutionState::Exited
+        });
+        let (before, begun) = (cpu_ticks(runner), Instant::now());
+        wait_until(PATIENCE, "half a second", || begun.elapsed() > Duration::from_millis(500));
+        let used = cpu_ticks(runner) - before;
+        assert!(used < 15, "{used} of 50 ticks in a {mechanism}");
+        drop(writer);
+        world.assert_clean(&attempt.finish().unwrap());
+    }
+}
+
+/// Reads how many hundredths of a second a process has computed.
+#[track_caller]
+fn cpu_ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let (_, fields) = stat.rsplit_once(") ").expect("a name in brackets");
+    let times = fields.split(' ').skip(11).take(2);
+    times.map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
+}
+
+#[test]
 fn what_could_not_be_recorded_before_the_runner_ended_is_taken_in_afterwards() {
     let world = world();
     let attempt = world.launch_shell("while [ ! -e go ]; do sleep 0.01; done; echo out; exit 7");

@@ -147,7 +147,7 @@ pub const SPOOL_BYTES_LIMIT: u64 = 16 * 1024 * 1024 * 1024;
 /// Time in which a runner answers a control message, in milliseconds.
 pub const FENCE_MS: u64 = 2_000;
 
-/// Time between two sweeps of one host, in milliseconds: what is revoked or lost is noticed within it.
+/// Time between two sweeps of one host, in milliseconds: a lost runner is noticed within it.
 pub const SWEEP_DELAY_MS: u64 = 30_000;
 
 /// Longest that a sweep waits for one attempt, in milliseconds; no answer in time is no answer.

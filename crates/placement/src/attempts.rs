@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::host::Placement;
 use placement_contract::{Attempt, ExecutionState};
-use placement_service::{AttemptList, Listed, Reconciled};
+use placement_service::{AttemptList, Listed, ReconciledAll};
 
 /// The attempts of a host's owner.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ impl<'a> Attempts<'a> {
     ///
     /// # Errors
     /// STORAGE where the store cannot be read.
-    pub fn reconcile(&self) -> Result<Vec<Reconciled>, Error> {
+    pub fn reconcile(&self) -> Result<ReconciledAll, Error> {
         Ok(self.host.service().reconcile_all()?)
     }
 

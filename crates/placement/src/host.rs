@@ -105,7 +105,8 @@ impl Placement {
     ///
     /// A new attempt's program runs when this returns. A recorded one that lives is attached to,
     /// which takes its streams from whoever had them; one that ended is served from its log. What a
-    /// launch with a key leaves open, its scope and its policy, is as in its recorded attempt.
+    /// launch with a key leaves open, its scope and its policy, is as in its recorded attempt; where that was
+    /// pruned, the host fills it in, and a retry after the host was changed is a CONFLICT.
     ///
     /// # Errors
     /// The refusal of the step that failed: INVALID, DENIED, FORBIDDEN and `UNSUPPORTED_CAPABILITY`
@@ -275,6 +276,12 @@ impl Placement {
         reason: &str,
     ) -> Result<Attempt, Error> {
         Ok(self.service().resolve(attempt_id, operator, reason)?)
+    }
+
+    /// Returns as whom this host may settle an uncertain attempt by a word: its owner where operators
+    /// are named, else the user who owns the root.
+    pub fn operator(&self) -> OwnerId {
+        self.service().own_operator()
     }
 
     /// Returns the launch policy of who names none.

@@ -10,9 +10,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The name under which a driver binding is hashed.
-pub const BINDING_REVISION: &str = "placement.binding@1";
+pub const DRIVER_BINDING_REVISION: &str = "placement.binding@1";
 /// The name under which a profile of a driver is hashed.
-pub const PROFILE_REVISION: &str = "placement.profile@1";
+pub const DRIVER_PROFILE_REVISION: &str = "placement.profile@1";
 /// The name under which a launch policy is hashed.
 pub const POLICY_REVISION: &str = "placement.launch-policy@1";
 

@@ -21,7 +21,7 @@ pub use config::{
     AdmittedTable, Config, ConfigError, EnvironmentTable, HostTable, ResourceMode, ResourcesTable,
 };
 pub use definitions::{
-    BINDING_REVISION, Definition, Definitions, POLICY_REVISION, PROFILE_REVISION,
+    DRIVER_BINDING_REVISION, DRIVER_PROFILE_REVISION, Definition, Definitions, POLICY_REVISION,
 };
 pub use gateway::HostGateway;
 pub use limits::{ADMITTED_ROOTS_MAX, CONFIG_BYTES_MAX};

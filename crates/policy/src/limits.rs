@@ -3,6 +3,9 @@
 /// Most directories that a host admits: a lookup walks them all.
 pub const ADMITTED_ROOTS_MAX: usize = 256;
 
+/// Most directories that a configuration file lists: as many again are left to what launches name.
+pub(crate) const LISTED_ROOTS_MAX: usize = ADMITTED_ROOTS_MAX / 2;
+
 /// Largest configuration file, in bytes: what a person writes is far below it.
 pub const CONFIG_BYTES_MAX: usize = 1024 * 1024;
 

@@ -14,17 +14,40 @@ pub struct AdmittedRoot {
     pub directory: Utf8PathBuf,
     /// The most that a grant on it may allow.
     pub access: Access,
-    /// The listed directory that it must lie in whenever it is used, if a launch named it below one.
-    pub within: Option<Utf8PathBuf>,
 }
 
-/// Which directories a launch may name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NamedRoots {
+/// Which directories launches may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UsableRoots {
     /// Any; whoever may launch may use what the user may.
     Any,
-    /// Those in a directory that the host lists.
-    InListed,
+    /// Those that the host lists, and what is in them.
+    Listed(Vec<AdmittedRoot>),
+}
+
+impl UsableRoots {
+    /// Checks a directory by its physical path. The innermost listed one around it decides: one that
+    /// is listed for reading stays so inside one for writing.
+    ///
+    /// # Errors
+    /// FORBIDDEN.
+    pub(crate) fn check(&self, physical: &Utf8Path, access: Access) -> Result<(), Refusal> {
+        let Self::Listed(listed) = self else { return Ok(()) };
+        let refused = |phrase: &str| {
+            Refusal::new(Code::Forbidden, phrase)
+                .with_hint("name a directory that the configuration file admits, or add it there")
+        };
+        let around = listed.iter().filter(|root| physical.starts_with(&root.directory));
+        let Some(innermost) = around.max_by_key(|root| root.directory.as_str().len()) else {
+            return Err(refused("lies in no directory that the configuration admits"));
+        };
+        if innermost.access < access {
+            return Err(refused(
+                "lies in a directory that the configuration admits for reading only",
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Admits one more directory, or widens the access of one that is admitted.
@@ -47,38 +70,19 @@ pub(crate) fn admit(
         let message = format!("at most {ADMITTED_ROOTS_MAX} directories can be admitted");
         return Err(Refusal::new(Code::Invalid, message));
     }
-    roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access, within: None });
+    roots.push(AdmittedRoot { root_ref: root_ref.clone(), directory, access });
     Ok(root_ref)
 }
 
-/// Admits a directory that a launch names, if it lies in one that the host lists.
-pub(crate) fn admit_in_listed(
+/// Admits a directory that a launch names, if it may be used.
+pub(crate) fn admit_usable(
     roots: &mut Vec<AdmittedRoot>,
+    usable: &UsableRoots,
     directory: &Utf8Path,
     access: Access,
 ) -> Result<RootRef, Refusal> {
-    let refused = |phrase: &str| {
-        Refusal::new(Code::Forbidden, phrase)
-            .with_hint("name a directory that the configuration file admits, or add it there")
-    };
-    let physical = physical(directory);
-    let listed = roots.iter().filter(|root| root.within.is_none());
-    let around = listed.filter(|root| physical.starts_with(&root.directory));
-    // The innermost decides: a directory listed for reading stays so inside one for writing.
-    let Some(innermost) = around.max_by_key(|root| root.directory.as_str().len()) else {
-        return Err(refused("lies in no directory that the configuration admits"));
-    };
-    if innermost.access < access {
-        return Err(refused("lies in a directory that the configuration admits for reading only"));
-    }
-    let within = innermost.directory.clone();
-    let root_ref = admit(roots, &physical, access)?;
-    if let Some(root) = roots.iter_mut().find(|root| root.root_ref == root_ref)
-        && root.directory != within
-    {
-        root.within = Some(within);
-    }
-    Ok(root_ref)
+    usable.check(&physical(directory), access)?;
+    admit(roots, directory, access)
 }
 
 /// Resolves what exists of a path and appends the rest as it is given.
@@ -163,21 +167,19 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_a_listed_one_is_admitted_and_bound_to_it() {
+    fn a_directory_in_a_listed_one_has_the_name_that_it_always_has() {
         let mut snapshot = listed();
         let name = snapshot.admit_named("/srv/projects/one", Access::Write).unwrap();
-        let root = snapshot.root(&name).unwrap();
-        assert_eq!(root.directory, "/srv/projects/one");
-        assert_eq!(root.within.as_deref(), Some(Utf8Path::new("/srv/projects")));
+        assert_eq!(snapshot.root(&name).unwrap().directory, "/srv/projects/one");
         assert_eq!(Snapshot::embedded().admit_named("/srv/projects/one", Access::Write), Ok(name));
     }
 
     #[test]
-    fn a_listed_directory_itself_is_bound_to_nothing_else() {
+    fn a_directory_that_a_launch_named_lists_no_other() {
         let mut snapshot = listed();
-        let name = snapshot.admit_named("/srv/projects", Access::Read).unwrap();
-        assert_eq!(snapshot.root(&name).unwrap().within, None);
-        assert_eq!(snapshot.root(&name).unwrap().access, Access::Write);
+        snapshot.admit_named("/srv/projects/vendored/one", Access::Read).unwrap();
+        assert!(snapshot.check_use("/srv/projects/vendored/one", Access::Write).is_err());
+        assert!(snapshot.check_use("/srv/projects/two", Access::Write).is_ok());
     }
 
     #[test]

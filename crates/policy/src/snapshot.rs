@@ -1,10 +1,10 @@
 //! A host's configuration as one launch sees it, from admission to materialization.
 
 use crate::definitions::{
-    BINDING_REVISION, Definition, Definitions, POLICY_REVISION, PROFILE_REVISION,
+    DRIVER_BINDING_REVISION, DRIVER_PROFILE_REVISION, Definition, Definitions, POLICY_REVISION,
 };
 use crate::gateway::HostGateway;
-use crate::roots::{self, AdmittedRoot, NamedRoots};
+use crate::roots::{self, AdmittedRoot, UsableRoots};
 use camino::Utf8Path;
 use placement_contract::definition::{LaunchPolicy, PlacementBinding, PlacementProfile};
 use placement_contract::limits::{ENVIRONMENT_PASS_MAX, ENVIRONMENT_VALUE_BYTES_MAX};
@@ -54,7 +54,7 @@ pub struct Snapshot {
     placement_profiles: BTreeMap<PlacementProfileRef, MeasuredProfile>,
     gateway: Option<HostGateway>,
     admitted_roots: Vec<AdmittedRoot>,
-    named_roots: NamedRoots,
+    usable_roots: UsableRoots,
     search_path: String,
     environment_pass: BTreeSet<EnvironmentName>,
     environment: BTreeMap<EnvironmentName, String>,
@@ -90,8 +90,10 @@ impl Snapshot {
             Ok::<_, Refusal>((name, MeasuredProfile { digest, binding: profile.binding() }))
         });
         let (binding, profile) = (definitions.binding, definitions.profile);
-        let binding_digest = binding.digest(BINDING_REVISION).ok_or_else(|| rounded("binding"))?;
-        let profile_digest = profile.digest(PROFILE_REVISION).ok_or_else(|| rounded("profile"))?;
+        let binding_digest =
+            binding.digest(DRIVER_BINDING_REVISION).ok_or_else(|| rounded("binding"))?;
+        let profile_digest =
+            profile.digest(DRIVER_PROFILE_REVISION).ok_or_else(|| rounded("profile"))?;
         let kind = binding.definition.pointer("/meta/type");
         let is_driven = kind.is_some_and(|kind| kind == DRIVER_TYPE);
         Ok(Self {
@@ -103,7 +105,7 @@ impl Snapshot {
             placement_profiles: profiles.collect::<Result<_, _>>()?,
             gateway: None,
             admitted_roots: Vec::new(),
-            named_roots: NamedRoots::Any,
+            usable_roots: UsableRoots::Any,
             search_path: SEARCH_PATH_DEFAULT.to_owned(),
             environment_pass: BTreeSet::new(),
             environment: BTreeMap::new(),
@@ -182,35 +184,41 @@ impl Snapshot {
         roots::admit(&mut self.admitted_roots, directory.as_ref(), access)
     }
 
-    /// Lets launches name directories only in those that were admitted before.
+    /// Lets launches use only the directories that were admitted before, and what is in them.
     #[must_use]
-    pub const fn with_listed_roots_only(mut self) -> Self {
-        self.named_roots = NamedRoots::InListed;
+    pub fn with_listed_roots_only(mut self) -> Self {
+        self.usable_roots = UsableRoots::Listed(self.admitted_roots.clone());
         self
     }
 
-    /// Lets launches name any directory, whatever is listed.
+    /// Lets launches use any directory, whatever is listed.
     #[must_use]
-    pub const fn with_any_named_root(mut self) -> Self {
-        self.named_roots = NamedRoots::Any;
+    pub fn with_any_named_root(mut self) -> Self {
+        self.usable_roots = UsableRoots::Any;
         self
     }
 
-    /// Admits a directory that a launch names by its path: any one, or one in a listed directory
-    /// after [`Snapshot::with_listed_roots_only`], of which the innermost decides.
+    /// Admits a directory that a launch names by its path, if launches may use it.
     ///
     /// # Errors
-    /// As [`Snapshot::admit`], and FORBIDDEN for what the list does not allow.
+    /// As [`Snapshot::admit`], and FORBIDDEN for what [`Snapshot::check_use`] refuses.
     pub fn admit_named(
         &mut self,
         directory: impl AsRef<Utf8Path>,
         access: Access,
     ) -> Result<RootRef, Refusal> {
-        let (roots, directory) = (&mut self.admitted_roots, directory.as_ref());
-        match self.named_roots {
-            NamedRoots::Any => roots::admit(roots, directory, access),
-            NamedRoots::InListed => roots::admit_in_listed(roots, directory, access),
-        }
+        let directory = directory.as_ref();
+        roots::admit_usable(&mut self.admitted_roots, &self.usable_roots, directory, access)
+    }
+
+    /// Checks by its physical path whether launches may use a directory. Where the host lists
+    /// directories, the innermost of them decides.
+    ///
+    /// # Errors
+    /// FORBIDDEN for what lies in no listed directory, and for writing in one that is listed for
+    /// reading.
+    pub fn check_use(&self, physical: impl AsRef<Utf8Path>, access: Access) -> Result<(), Refusal> {
+        self.usable_roots.check(physical.as_ref(), access)
     }
 
     /// Returns the driver binding that requests must name.

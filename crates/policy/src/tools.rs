@@ -25,7 +25,7 @@ pub(crate) fn check_allowed_tools(
     };
     let values = allowing_values(request);
     let mut names = values.iter().flat_map(|value| value.split([',', ' ', '\t', '\n', '\r']));
-    match names.find(|name| !is_fine(name, admitted)) {
+    match names.find(|name| !is_fine(name, rules.has_gateway(), admitted)) {
         None => Ok(()),
         Some(_) => Err(denied("launch.argv: allows a tool of the gateway that was not admitted")),
     }
@@ -51,13 +51,14 @@ fn allowing_values(request: &LaunchRequest) -> Vec<&str> {
     values
 }
 
-fn is_fine(name: &str, admitted: impl Fn(&str) -> bool) -> bool {
+fn is_fine(name: &str, has_gateway: bool, admitted: impl Fn(&str) -> bool) -> bool {
     let server = format!("mcp__{SERVER}");
     if let Some(start) = name.split_once('*').map(|(start, _)| start)
         && format!("{server}__").starts_with(start)
     {
-        // A pattern that may match a tool of the gateway.
-        return !start.starts_with("mcp__");
+        // A pattern that matches tools of the gateway, admitted or not. That everything is allowed is
+        // said by those too who have no gateway.
+        return start.is_empty() && !has_gateway;
     }
     match name.strip_prefix(server.as_str()) {
         None => true,
@@ -92,7 +93,11 @@ mod tests {
 
     #[test]
     fn what_was_not_admitted_is_denied_in_every_form() {
-        let forms: [&[&str]; 9] = [
+        assert!(is_admitted(&[], &["--allowedTools", "*"]), "there is no gateway");
+        let forms: [&[&str]; 12] = [
+            &["--allowedTools", "*"],
+            &["--allowedTools", "m*"],
+            &["--allowedTools", "mcp*"],
             &["--allowedTools", "mcp__bee__write"],
             &["--allowed-tools=mcp__bee__write"],
             &["--allowedTools=Bash,mcp__bee__write"],

@@ -11,6 +11,7 @@ mod leader;
 mod leaf;
 mod limits;
 mod members;
+mod memory;
 mod namespace;
 mod own;
 mod pipes;
@@ -32,6 +33,7 @@ pub use gate::{ExecFailed, ExecOutcome, ExecWay, Gated, Opened, Released};
 pub use init::NamespaceStep;
 pub use leader::{GroupSignalError, Leader, WaitError, signal_group_through_pidfd};
 pub use leaf::{CgroupLeaf, LeafDoubt, LeafError, LeafPresence, Population};
+pub use memory::{give_back_memory, use_one_heap};
 pub use namespace::{NamespacePresence, PidNamespace};
 pub use own::{
     Arrived, OwnError, Signals, become_subreaper, close_all_but, new_session, set_non_dumpable,

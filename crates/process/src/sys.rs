@@ -183,6 +183,35 @@ pub(crate) fn close_range(first: u32, last: u32) -> Result<(), Errno> {
     if answer == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
+/// Lets all threads take their memory from one heap, where the C library has several, and keeps up to
+/// so much of it that is free.
+pub(crate) fn use_one_heap(keep_bytes: i32) {
+    #[cfg(target_env = "gnu")]
+    for (setting, value) in [(libc::M_ARENA_MAX, 1), (libc::M_TRIM_THRESHOLD, keep_bytes)] {
+        // SAFETY: the call takes numbers only.
+        unsafe { libc::mallopt(setting, value) };
+    }
+}
+
+/// Gives free heap memory back to the kernel, where the C library can.
+pub(crate) fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes no pointer and locks the heap by itself; memory in use stays.
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
+/// Drops the pages of a mapping by `madvise(2)` with `MADV_DONTNEED`; a failure leaves them.
+///
+/// Callers give only a mapping that cannot be written and whose pages are all as in its file, so that
+/// each comes back from there unchanged.
+pub(crate) fn forget_file_pages(range: std::ops::Range<usize>) {
+    let start = std::ptr::with_exposed_provenance_mut::<libc::c_void>(range.start);
+    // SAFETY: no value changes: the pages are read-only and equal to the file's.
+    unsafe { libc::madvise(start, range.end - range.start, libc::MADV_DONTNEED) };
+}
+
 pub(crate) fn last_errno() -> Errno {
     Errno::from_raw(nix::errno::Errno::last_raw())
 }

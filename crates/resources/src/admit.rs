@@ -53,18 +53,13 @@ fn admit_one(grant: &ResourceGrant, snapshot: &Snapshot) -> Result<ResolvedGrant
         let (code, phrase) = explain(&error);
         refuse(code, &format!("has a root that {phrase}"))
     })?;
-    if let Some(listed) = &admitted.within {
-        // A link may have been put in its place since it was admitted.
-        let listed = resolve_directory(listed).map_err(|error| {
-            let (code, phrase) = explain(&error);
-            refuse(code, &format!("is in a listed directory that {phrase}"))
-        })?;
-        if !root.as_path().starts_with(listed.as_path()) {
-            return Err(refuse(Code::Forbidden, "leads out of the directory that the host lists"));
-        }
-    }
     let directory = within(&root, &grant.subpath)
         .map_err(|(code, phrase)| refuse(code, &format!("has a subpath that {phrase}")))?;
+    // By where it lies now: a link may have been put in its place since it was admitted.
+    snapshot.check_use(directory.as_path(), grant.access).map_err(|refusal| Refusal {
+        message: format!("the resource {} {}", grant.name, refusal.message),
+        ..refusal
+    })?;
     Ok(ResolvedGrant {
         name: grant.name.clone(),
         root_ref: grant.root_ref.clone(),

@@ -190,3 +190,22 @@ fn a_named_directory_that_now_leads_out_of_its_listed_one_is_refused() {
     let (code, message) = refused(&place, name.as_str(), "", "write");
     assert_eq!(code, Code::Forbidden, "{message}");
 }
+
+#[test]
+fn the_innermost_listed_directory_decides_also_for_a_subpath_and_behind_a_link() {
+    let mut place = place(Access::Write);
+    let mut snapshot = Snapshot::embedded();
+    snapshot.admit(&place.project, Access::Write).unwrap();
+    snapshot.admit(place.project.join("sub"), Access::Read).unwrap();
+    fs::create_dir(place.project.join("one")).unwrap();
+    snapshot = snapshot.with_listed_roots_only();
+    let named = snapshot.admit_named(place.project.join("one"), Access::Write).unwrap();
+    place.snapshot = snapshot;
+    let (code, message) = refused(&place, &place.root_ref, "sub/deep", "write");
+    assert_eq!(code, Code::Forbidden, "{message}");
+    assert_eq!(admitted(&place, "sub/deep", "read").directory, place.project.join("sub/deep"));
+    fs::remove_dir(place.project.join("one")).unwrap();
+    symlink("sub/deep", place.project.join("one")).unwrap();
+    let (code, message) = refused(&place, named.as_str(), "", "write");
+    assert_eq!(code, Code::Forbidden, "{message}");
+}

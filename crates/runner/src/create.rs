@@ -4,7 +4,7 @@
 use crate::input::{Input, Writer};
 use crate::plumbing::Plumbing;
 use crate::refused::NotStarted;
-use crate::runner::{Gate, Runner};
+use crate::runner::{Also, Gate, Runner};
 use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{
@@ -251,7 +251,7 @@ impl Runner {
                 let phrase = "the program was not executed within ten seconds";
                 return Err(NotStarted::behind_gate(Code::Unavailable, phrase));
             }
-            self.turn_with(Some(by), Some(&released));
+            self.turn_with(Some(by), Also::Exec(&released));
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::run::run;
 use placement_process::{
     Signals, become_subreaper, close_all_but, new_session, set_non_dumpable, settle_signals,
+    use_one_heap,
 };
 use placement_protocol::{LinkKind, Order, OrderReply, RUNNER_ARGUMENT};
 use placement_transport::{Gate, Link, Stream};
@@ -39,6 +40,7 @@ pub fn enter() {
 
 /// Takes the order from descriptor 0 and carries it out; `None` where there is none to carry out.
 fn become_runner() -> Option<()> {
+    use_one_heap();
     close_all_but(&[]).ok()?;
     // Fails only where it leads a group already, as under a debugger; then it has one of its own.
     new_session().ok();

@@ -17,17 +17,20 @@ pub(crate) struct MemorySpool {
 
 impl MemorySpool {
     /// Keeps bytes of a stream under the next sequence.
-    pub(crate) fn append(&mut self, stream: StreamName, bytes: &[u8]) {
+    pub(crate) fn append(&mut self, stream: StreamName, mut bytes: Vec<u8>) {
+        // What is kept is what is counted.
+        bytes.shrink_to_fit();
         self.push(stream, RecordKind::Chunk, StreamEnd::Whole, bytes);
     }
 
     /// Keeps the end of a stream under the next sequence.
     pub(crate) fn append_end(&mut self, stream: StreamName, end: StreamEnd) {
-        self.push(stream, RecordKind::Eof, end, &[]);
+        self.push(stream, RecordKind::Eof, end, Vec::new());
     }
 
-    fn push(&mut self, stream: StreamName, kind: RecordKind, end: StreamEnd, bytes: &[u8]) {
+    fn push(&mut self, stream: StreamName, kind: RecordKind, end: StreamEnd, bytes: Vec<u8>) {
         self.last_sequence += 1;
+        let length = bytes.len() as u64;
         let offset = &mut self.offsets[place(stream)];
         self.records.push_back(Record {
             sequence: self.last_sequence,
@@ -35,10 +38,10 @@ impl MemorySpool {
             kind,
             stream,
             truncated: end == StreamEnd::Truncated,
-            bytes: bytes.to_vec(),
+            bytes,
         });
-        *offset += bytes.len() as u64;
-        self.bytes += bytes.len() as u64;
+        *offset += length;
+        self.bytes += length;
     }
 
     /// Returns how many bytes more stay within the bound.
@@ -85,9 +88,9 @@ mod tests {
     #[test]
     fn records_are_found_by_sequence_until_they_are_acknowledged() {
         let mut spool = MemorySpool::default();
-        spool.append(StreamName::Stdout, b"one");
-        spool.append(StreamName::Stderr, b"two");
-        spool.append(StreamName::Stdout, b"three");
+        spool.append(StreamName::Stdout, b"one".to_vec());
+        spool.append(StreamName::Stderr, b"two".to_vec());
+        spool.append(StreamName::Stdout, b"three".to_vec());
         assert_eq!(spool.get(3).map(|r| (r.offset, r.bytes.as_slice())), Some((3, &b"three"[..])));
         spool.acknowledge(2);
         assert!(spool.get(2).is_none());
@@ -100,7 +103,7 @@ mod tests {
         let mut spool = MemorySpool::default();
         for _ in 0..4 {
             assert!(spool.room_bytes() >= 65_536);
-            spool.append(StreamName::Stdout, &vec![0; 65_536]);
+            spool.append(StreamName::Stdout, vec![0; 65_536]);
         }
         assert_eq!(spool.room_bytes(), 0);
         spool.acknowledge(1);

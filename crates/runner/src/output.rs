@@ -195,8 +195,7 @@ impl Output {
     fn try_write(&mut self, stream: StreamName) -> Result<(), SpoolFailed> {
         let own = &mut self.streams[place(stream)];
         if !own.waiting.is_empty() {
-            self.spool.append(stream, &own.waiting, self.tail)?;
-            own.waiting.clear();
+            self.spool.append(stream, &mut own.waiting, self.tail)?;
             own.since = None;
         }
         if let End::Reached(end) = own.end {
@@ -348,21 +347,26 @@ impl Output {
 const COALESCE: Duration = Duration::from_millis(COALESCE_MS);
 
 impl Spool {
-    fn append(&mut self, stream: StreamName, bytes: &[u8], tail: bool) -> Result<(), SpoolFailed> {
+    /// Takes bytes out of where they waited; a failure leaves them there.
+    fn append(
+        &mut self,
+        stream: StreamName,
+        waiting: &mut Vec<u8>,
+        tail: bool,
+    ) -> Result<(), SpoolFailed> {
         match self {
             Self::File(file) => {
                 let appended = if tail {
-                    file.writer.append_tail(stream, bytes)
+                    file.writer.append_tail(stream, waiting)
                 } else {
-                    file.writer.append(stream, bytes)
+                    file.writer.append(stream, waiting)
                 };
-                appended.map(|_| ()).map_err(SpoolFailed::because)
+                appended.map_err(SpoolFailed::because)?;
+                waiting.clear();
             }
-            Self::Memory(spool) => {
-                spool.append(stream, bytes);
-                Ok(())
-            }
+            Self::Memory(spool) => spool.append(stream, std::mem::take(waiting)),
         }
+        Ok(())
     }
 
     fn append_end(&mut self, stream: StreamName, end: StreamEnd) -> Result<(), SpoolFailed> {
@@ -380,6 +384,8 @@ impl Spool {
     /// Returns the record with this sequence once there is one.
     fn next(&mut self, sequence: u64) -> Result<Option<Record>, SpoolFailed> {
         match self {
+            // The reader would look for a segment that follows.
+            Self::File(file) if sequence > file.writer.last_sequence() => Ok(None),
             Self::File(file) => loop {
                 match file.reader.next_item().map_err(SpoolFailed::because)? {
                     Some(LogItem::Record(record)) => return Ok(Some(record)),

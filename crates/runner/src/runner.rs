@@ -98,15 +98,29 @@ enum Polled {
     Exec,
 }
 
+/// What a turn also waits for, because its caller looks after it: what stays readable until somebody
+/// does, such as an ended leader, would end every other wait at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Also<'a> {
+    /// The sockets are all.
+    Nothing,
+    /// A process that is about to become the program.
+    Exec(&'a Released),
+    /// The end of the leader.
+    Leader,
+    /// The end of what the leader has left.
+    Tree,
+}
+
 impl Runner {
     /// Waits until something happens or until the moment given, and serves everything that is ready.
     pub(crate) fn turn(&mut self, wake_at: Option<Instant>) {
-        self.turn_with(wake_at, None);
+        self.turn_with(wake_at, Also::Nothing);
     }
 
-    /// As [`Runner::turn`], and looks at a process that is about to become the program too.
-    pub(crate) fn turn_with(&mut self, wake_at: Option<Instant>, released: Option<&Released>) {
-        let ready = self.poll(wake_at, released);
+    /// As [`Runner::turn`], and ends when there is news of what the caller looks after.
+    pub(crate) fn turn_with(&mut self, wake_at: Option<Instant>, also: Also<'_>) {
+        let ready = self.poll(wake_at, also);
         let now = Instant::now();
         self.bytes_came = false;
         for polled in ready {
@@ -210,8 +224,8 @@ impl Runner {
         }
     }
 
-    fn poll(&self, wake_at: Option<Instant>, released: Option<&Released>) -> Vec<Polled> {
-        let watched = self.watched(released);
+    fn poll(&self, wake_at: Option<Instant>, also: Also<'_>) -> Vec<Polled> {
+        let watched = self.watched(also);
         let mut polled: Vec<PollFd<'_>> = watched
             .iter()
             .map(|(_, descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags))
@@ -238,10 +252,7 @@ impl Runner {
         }
     }
 
-    fn watched<'a>(
-        &'a self,
-        released: Option<&'a Released>,
-    ) -> Vec<(Polled, BorrowedFd<'a>, PollFlags)> {
+    fn watched<'a>(&'a self, also: Also<'a>) -> Vec<(Polled, BorrowedFd<'a>, PollFlags)> {
         let mut watched = vec![
             (Polled::Scribe, self.scribe.descriptor(), PollFlags::IN),
             (Polled::Signals, self.signals.descriptor(), PollFlags::IN),
@@ -249,27 +260,11 @@ impl Runner {
         if let Some(host) = &self.host {
             watched.push((Polled::Host, host.as_fd(), PollFlags::IN));
         }
-        if let Some(released) = released {
-            watched.push((Polled::Exec, released.descriptor(), PollFlags::IN));
-        }
         for (seat, descriptor, for_writing) in self.desk.seats() {
             let flags = if for_writing { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
             watched.push((Polled::Desk(seat), descriptor, flags));
         }
-        if let Some(tree) = &self.tree {
-            if self.has_exited() {
-                match tree.event() {
-                    Some(TreeEvent::Changed(events)) => {
-                        watched.push((Polled::Tree, events, PollFlags::PRI));
-                    }
-                    Some(TreeEvent::Ended(end)) => watched.push((Polled::Tree, end, PollFlags::IN)),
-                    None => {}
-                }
-            } else {
-                let exit = tree.leader().exit_descriptor();
-                watched.push((Polled::Leader, exit, PollFlags::IN));
-            }
-        }
+        watched.extend(self.watched_also(also));
         for (what, pipe, stream) in [
             (Polled::Stdout, &self.pipes.stdout, StreamName::Stdout),
             (Polled::Stderr, &self.pipes.stderr, StreamName::Stderr),
@@ -284,6 +279,21 @@ impl Runner {
             watched.push((Polled::Stdin, stdin, PollFlags::OUT));
         }
         watched
+    }
+
+    fn watched_also<'a>(&'a self, also: Also<'a>) -> Option<(Polled, BorrowedFd<'a>, PollFlags)> {
+        match also {
+            Also::Nothing => None,
+            Also::Exec(released) => Some((Polled::Exec, released.descriptor(), PollFlags::IN)),
+            Also::Leader => {
+                let exit = self.tree.as_ref()?.leader().exit_descriptor();
+                Some((Polled::Leader, exit, PollFlags::IN))
+            }
+            Also::Tree => match self.tree.as_ref()?.event()? {
+                TreeEvent::Changed(events) => Some((Polled::Tree, events, PollFlags::PRI)),
+                TreeEvent::Ended(end) => Some((Polled::Tree, end, PollFlags::IN)),
+            },
+        }
     }
 
     fn signalled(&mut self) {

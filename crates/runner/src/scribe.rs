@@ -5,16 +5,17 @@
 //! wait in order; what is still unwritten when the runner ends becomes its exit record.
 
 use placement_contract::{AttemptId, Clock, EvidenceKind, ExecutionState, Generation, Refusal};
+use placement_process::give_back_memory;
 use placement_store::{
-    Change, Draft, Durability, ExitRecord, Fields, OpenError, RecordError, RecordedRow, Role, Row,
-    Store, StoreError, StorePaths,
+    Change, Draft, Durability, ExitRecord, Fields, OpenError, RecordError, RecordedRow, Row, Store,
+    StoreError, StorePaths,
 };
 use rustix::event::EventfdFlags;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,6 +24,9 @@ use std::time::Duration;
 const QUEUE_MAX: usize = 256;
 /// How long the store is left alone after a failure that is not a busy lock.
 const RETRY: Duration = Duration::from_millis(250);
+/// How long nothing comes before the store is closed: a connection takes a megabyte, an attempt has
+/// nothing to record for hours, and opening it again takes some milliseconds.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// Rows to record, with what goes with them.
 #[derive(Debug, Clone)]
@@ -118,7 +122,8 @@ impl Ticket {
 #[derive(Debug)]
 pub(crate) struct Scribe {
     clock: Arc<dyn Clock>,
-    entries: Option<SyncSender<Numbered>>,
+    /// Boxed: the queue holds room for all of them at once.
+    entries: Option<SyncSender<Box<Numbered>>>,
     answers: Receiver<(Ticket, Result<Row, NotRecorded>)>,
     arrived: BTreeMap<Ticket, Result<Row, NotRecorded>>,
     wake: Arc<OwnedFd>,
@@ -185,7 +190,7 @@ impl Scribe {
     pub(crate) fn push(&mut self, entry: Entry) -> Ticket {
         self.last += 1;
         let ticket = Ticket(self.last);
-        let numbered = Numbered { ticket, at: self.clock.now(), entry };
+        let numbered = Box::new(Numbered { ticket, at: self.clock.now(), entry });
         let taken = match &self.entries {
             Some(entries) => entries.try_send(numbered).is_ok(),
             None => false,
@@ -265,15 +270,30 @@ struct Writing {
 }
 
 impl Writing {
-    fn run(mut self, queue: &Receiver<Numbered>) -> Option<ExitRecord> {
-        while let Ok(numbered) = queue.recv() {
+    fn run(mut self, queue: &Receiver<Box<Numbered>>) -> Option<ExitRecord> {
+        while let Some(numbered) = self.next(queue) {
             let ticket = numbered.ticket;
-            let answer = self.write(numbered);
+            let answer = self.write(*numbered);
             // The loop that would hear it may have ended.
             self.answer.send((ticket, answer)).ok();
             rustix::io::write(&*self.wake, &1_u64.to_ne_bytes()).ok();
         }
         self.unwritten
+    }
+
+    /// Waits for rows; with the store closed where they do not come soon.
+    fn next(&mut self, queue: &Receiver<Box<Numbered>>) -> Option<Box<Numbered>> {
+        if self.store.is_some() {
+            match queue.recv_timeout(IDLE) {
+                Ok(numbered) => return Some(numbered),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.store = None;
+                    give_back_memory();
+                }
+            }
+        }
+        queue.recv().ok()
     }
 
     fn write(&mut self, numbered: Numbered) -> Result<Row, NotRecorded> {
@@ -286,7 +306,7 @@ impl Writing {
                     self.committed = row.evidence_count;
                     return Ok(row);
                 }
-                Err(error) => match Failure::of(&error) {
+                Err(error) => match Failure::of(&error, self.committed > 0) {
                     Failure::Refused => return Err(error),
                     Failure::ForGood => return Err(self.keep(numbered)),
                     Failure::Busy | Failure::Passing if self.give_up.load(Ordering::Relaxed) => {
@@ -301,7 +321,7 @@ impl Writing {
 
     fn try_write(&mut self, entry: &Entry) -> Result<Row, NotRecorded> {
         if self.store.is_none() {
-            let opened = Store::open(&self.paths, Role::Runner, Arc::clone(&self.clock))
+            let opened = Store::open_ready(&self.paths, Arc::clone(&self.clock))
                 .map_err(|error| NotRecorded::Open(Box::new(error)))?;
             self.store = Some(opened.with_lock_wait(Duration::from_millis(500)));
         }
@@ -373,8 +393,26 @@ enum Failure {
 }
 
 impl Failure {
-    fn of(error: &NotRecorded) -> Self {
+    /// Tells what a failure means; a store that was written before and does not open again is like one
+    /// that cannot be written.
+    fn of(error: &NotRecorded, was_written: bool) -> Self {
         match error {
+            NotRecorded::Open(error) if was_written => match &**error {
+                OpenError::Busy => Self::Busy,
+                OpenError::ReadOnly
+                | OpenError::Boot(_)
+                | OpenError::Io { .. }
+                | OpenError::Sql { .. } => Self::Passing,
+                OpenError::Missing
+                | OpenError::NotAFile
+                | OpenError::NotADatabase
+                | OpenError::Foreign
+                | OpenError::Malformed
+                | OpenError::Newer { .. }
+                | OpenError::NotMigrated { .. }
+                | OpenError::OtherMachine
+                | OpenError::Migration(_) => Self::ForGood,
+            },
             NotRecorded::Record(error) => match &**error {
                 RecordError::Store(StoreError::Busy) => Self::Busy,
                 RecordError::Store(
@@ -384,7 +422,10 @@ impl Failure {
                     | StoreError::Sql { .. },
                 ) => Self::Passing,
                 RecordError::Store(StoreError::SchemaChanged { .. }) => Self::ForGood,
-                RecordError::Store(StoreError::Corrupt { .. } | StoreError::TooLarge { .. })
+                // What could not be synced is recorded all the same.
+                RecordError::Store(
+                    StoreError::Corrupt { .. } | StoreError::TooLarge { .. } | StoreError::Sync(_),
+                )
                 | RecordError::Refused(_)
                 | RecordError::Exit
                 | RecordError::Expected { .. }

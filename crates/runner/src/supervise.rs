@@ -1,7 +1,7 @@
 //! From the running program to an empty tree: pump, exit, drain, leftovers, the last bytes.
 
 use crate::drain::Drain;
-use crate::runner::{Pipes, Runner};
+use crate::runner::{Also, Pipes, Runner};
 use crate::scribe::Entry;
 use crate::stop::StopStep;
 use placement_contract::limits::DRAIN_IDLE_MS;
@@ -51,6 +51,17 @@ struct Ending {
     killed: bool,
 }
 
+/// Says what a phase looks at after each turn.
+const fn watched(phase: &Phase) -> Also<'static> {
+    match phase {
+        Phase::Running => Also::Leader,
+        Phase::Ending(_) | Phase::Keeping => Also::Tree,
+        Phase::Draining(_) | Phase::Closing { .. } | Phase::Delivering { .. } | Phase::Over => {
+            Also::Nothing
+        }
+    }
+}
+
 impl Runner {
     /// Runs the loop until the child has ended and nothing of its tree is left, or all was done that
     /// can be.
@@ -63,7 +74,7 @@ impl Runner {
             if matches!(phase, Phase::Over) {
                 return;
             }
-            self.turn(self.wake_at(&phase, now));
+            self.turn_with(self.wake_at(&phase, now), watched(&phase));
         }
     }
 

@@ -5,7 +5,7 @@ use crate::refusal::{conflict, unavailable};
 use camino::Utf8Path;
 use placement_contract::Refusal;
 use placement_homes::{Root, RunnerAlive};
-use placement_store::{Adopted, StorePaths};
+use placement_store::{Adopted, OpenError, StorePaths};
 
 /// Binds a root to this machine, on the word of whoever moved it; durable.
 ///
@@ -16,6 +16,10 @@ use placement_store::{Adopted, StorePaths};
 /// CONFLICT where a runner of this machine lives in the root; INVALID and STORAGE for a root or a
 /// store that cannot be used; UNAVAILABLE where it cannot be told whether a runner lives.
 pub fn adopt_root(root: &Utf8Path) -> Result<Adopted, Refusal> {
+    // Before the root is opened, which makes one where there is none.
+    if !StorePaths::below(root).database.exists() {
+        return Err(OpenError::Missing.into());
+    }
     let root = Root::open(root).map_err(|error| refuse_root(&error))?;
     let paths = StorePaths::below(root.path());
     placement_store::adopt(&paths, || nothing_lives_in(&root))

@@ -27,7 +27,8 @@ pub struct Capabilities {
     pub credential_broker: bool,
     /// Kinds of credential projections.
     pub credential_projections: &'static [&'static str],
-    /// How soon what is lost or revoked is noticed.
+    /// How soon a lost runner is noticed; grants are not asked again, since no authority outside the
+    /// host gives any.
     pub revocation_enforcement: RevocationEnforcement,
     /// What a running attempt outlives.
     pub survives_host: SurvivesHost,
@@ -58,10 +59,10 @@ pub struct MeasuringPrograms {
     pub detail: &'static str,
 }
 
-/// How soon what is lost or revoked is noticed, by a host that sweeps.
+/// How soon what is lost is noticed by a host that sweeps, and whether it asks again for grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RevocationEnforcement {
-    /// What ends it.
+    /// Whether a sweep asks for grants; `not_checked` where no authority outside the host gives any.
     pub mode: &'static str,
     /// Time between two sweeps, in milliseconds.
     pub scheduling_delay_ms: u64,
@@ -102,7 +103,7 @@ impl Service {
             credential_broker: false,
             credential_projections: &[],
             revocation_enforcement: RevocationEnforcement {
-                mode: "stop_on_reconcile",
+                mode: "not_checked",
                 scheduling_delay_ms: SWEEP_DELAY_MS,
                 reconcile_timeout_ms: SWEEP_RECONCILE_MS,
                 stop_grace_ms: "per attempt",

@@ -99,7 +99,6 @@ impl Service {
     pub(crate) fn prove_gone(&self, row: &Row) -> Result<Result<ScopeGone, &'static str>, Refusal> {
         let folded = self.inner.store.folded(&row.attempt_id)?;
         let place = place_of(row);
-        let (leader, group) = look_at_processes(row);
         let init = row.init.as_ref().and_then(look_for_absence);
         let here = Observer::here().ok();
         let now = boot_id().ok();
@@ -121,12 +120,16 @@ impl Service {
             child_start_failed_recorded: folded.child_start_failed,
             identity: row.recorded_identity(),
             place: place.as_ref(),
-            leader: leader.as_ref(),
-            group: group.as_ref(),
             init: init.as_ref(),
             leaf,
             ..ScopeFacts::of(row.state.execution, row.exit_source)
         };
+        // Most often the record proves it, and the process table need not be read.
+        if let Ok(gone) = prove_scope(row.required_cleanup, &facts) {
+            return Ok(Ok(gone));
+        }
+        let (leader, group) = look_at_processes(row);
+        let facts = ScopeFacts { leader: leader.as_ref(), group: group.as_ref(), ..facts };
         Ok(prove_scope(row.required_cleanup, &facts).map_err(|unproven| unproven.reason))
     }
 

@@ -63,6 +63,6 @@ pub use service::{Service, ServiceConfig};
 pub use start::Started;
 pub use stop::IfUncertain;
 pub use streams::Streams;
-pub use sweep::{Reconciled, Sweep, Swept};
+pub use sweep::{Reconciled, ReconciledAll, Sweep, Swept};
 pub use verify::{Verified, VerifyFault};
 pub use wait::Waited;

@@ -2,7 +2,7 @@
 
 use crate::Service;
 use placement_contract::{Attempt, Refusal};
-use placement_store::{Listing, Selection};
+use placement_store::{CorruptRow, Listing, Selection};
 use serde::Serialize;
 
 /// Most attempts in one list: what a person or a script takes in.
@@ -41,25 +41,33 @@ impl Service {
     /// # Errors
     /// STORAGE where the store cannot be read; a malformed row is listed as such.
     pub fn list(&self, listed: Listed) -> Result<AttemptList, Refusal> {
-        let read =
-            |selection| self.inner.reader.list(Some(&self.inner.owner), selection, LISTED_MAX);
-        let mut found = match listed {
-            Listed::All => read(Selection::All)?,
-            Listed::Open => joined(read(Selection::Unsettled)?, read(Selection::Uncleaned)?),
-        };
-        found
-            .rows
-            .sort_by(|a, b| (&b.created_at, &a.attempt_id).cmp(&(&a.created_at, &b.attempt_id)));
-        // An attempt that moved on between the two reads is in both.
-        found.rows.dedup_by(|a, b| a.attempt_id == b.attempt_id);
-        let unreadable = |corrupt: placement_store::CorruptRow| Unreadable {
-            attempt_id: corrupt.attempt_id,
-            column: corrupt.column,
+        let owner = Some(&self.inner.owner);
+        let found = match listed {
+            Listed::All => self.inner.reader.list(owner, Selection::All, LISTED_MAX)?,
+            Listed::Open => self.open_rows()?,
         };
         Ok(AttemptList {
             attempts: found.rows.iter().map(placement_store::Row::attempt).collect(),
-            unreadable: found.corrupt.into_iter().map(unreadable).collect(),
+            unreadable: found.corrupt.into_iter().map(Unreadable::from).collect(),
         })
+    }
+
+    /// Lists what this owner has open, each once, the newest first.
+    pub(crate) fn open_rows(&self) -> Result<Listing, Refusal> {
+        let read =
+            |selection| self.inner.reader.list(Some(&self.inner.owner), selection, LISTED_MAX);
+        let mut open = joined(read(Selection::Unsettled)?, read(Selection::Uncleaned)?);
+        open.rows
+            .sort_by(|a, b| (&b.created_at, &a.attempt_id).cmp(&(&a.created_at, &b.attempt_id)));
+        // An attempt that moved on between the two reads is in both.
+        open.rows.dedup_by(|a, b| a.attempt_id == b.attempt_id);
+        Ok(open)
+    }
+}
+
+impl From<CorruptRow> for Unreadable {
+    fn from(row: CorruptRow) -> Self {
+        Self { attempt_id: row.attempt_id, column: row.column }
     }
 }
 

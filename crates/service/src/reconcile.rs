@@ -146,7 +146,7 @@ impl Service {
     }
 
     /// Says whether the last row is of this kind, so that nothing is said twice.
-    fn was_seen(&self, row: &Row, kind: EvidenceKind) -> Result<bool, Refusal> {
+    pub(crate) fn was_seen(&self, row: &Row, kind: EvidenceKind) -> Result<bool, Refusal> {
         let last = row.evidence_count.saturating_sub(1);
         let last = self.inner.store.evidence(&row.attempt_id, last, 1)?;
         Ok(last.rows.last().is_some_and(|row| row.kind == kind))

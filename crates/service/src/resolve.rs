@@ -54,6 +54,16 @@ impl Service {
         OwnerId::parse(&format!("local:{user}")).expect("a short ASCII text is an id")
     }
 
+    /// Returns as whom this service may be an operator: its owner where the host names operators, else
+    /// the user who owns the root.
+    pub fn own_operator(&self) -> OwnerId {
+        if self.snapshot().operators().is_empty() {
+            self.root_owner()
+        } else {
+            self.inner.owner.clone()
+        }
+    }
+
     fn check_operator(&self, operator: &OwnerId) -> Result<(), Refusal> {
         let named = self.snapshot();
         let named = named.operators();

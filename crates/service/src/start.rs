@@ -11,7 +11,7 @@ use placement_contract::{
     Refusal, Secret,
 };
 use placement_identity::{Pid, ProcessIdentity};
-use placement_policy::resolve;
+use placement_policy::{Snapshot, resolve};
 use placement_process::spawn_runner;
 use placement_protocol::limits::TOKEN_BYTES;
 use placement_protocol::{
@@ -69,14 +69,16 @@ impl Service {
             return Ok(Started { attempt: row.attempt(), streams: None });
         }
         let request = row.request()?;
-        self.authorize_again(&row, &request)?;
+        // One for all of it: what was admitted is what is used.
+        let snapshot = self.snapshot();
+        self.authorize_again(&row, &request, &snapshot)?;
         let token = self.make_token(&row)?;
         let former = row.attachment.clone();
         let Some(row) = self.bind_first(&row, recipient)? else {
             // Another start or a stop came first.
             return self.await_other(attempt_id);
         };
-        let order = self.order(&row, &request, token, recipient)?;
+        let order = self.order(&row, &request, &snapshot, token, recipient)?;
         let deadline = Instant::now() + request.timeouts.start();
         let (answer, runner) = self.spawn(&row, &order, deadline)?;
         match answer {
@@ -105,19 +107,26 @@ impl Service {
     }
 
     /// Asks again what prepare asked of the host, which may admit less by now: the grants, then
-    /// everything that its definitions and the launch policy say.
-    fn authorize_again(&self, row: &Row, request: &LaunchRequest) -> Result<(), Refusal> {
-        let snapshot = self.snapshot();
-        let grants = admit(&request.resources, &snapshot);
+    /// everything that its definitions and the launch policy say. A refusal is recorded once, and only
+    /// where it is one: that the file system did not answer takes nothing back.
+    fn authorize_again(
+        &self,
+        row: &Row,
+        request: &LaunchRequest,
+        snapshot: &Snapshot,
+    ) -> Result<(), Refusal> {
+        let grants = admit(&request.resources, snapshot);
         let admitted =
             grants.map_err(|refusal| (EvidenceKind::GrantRefused, refusal)).and_then(|_| {
-                resolve(request, &snapshot)
-                    .and_then(|resolved| resolved.check_configuration(request, &snapshot))
+                resolve(request, snapshot)
+                    .and_then(|resolved| resolved.check_configuration(request, snapshot))
                     .map_err(|refusal| (EvidenceKind::PolicyRefused, refusal))
             });
         let Err((kind, refusal)) = admitted else { return Ok(()) };
-        let refused = [Draft::new(kind, refusal.to_string())];
-        self.commit(row, &refused, &Fields::default(), Durability::Normal)?;
+        if refusal.code != Code::Unavailable && !self.was_seen(row, kind)? {
+            let refused = [Draft::new(kind, refusal.to_string())];
+            self.commit(row, &refused, &Fields::default(), Durability::Normal)?;
+        }
         Err(refusal)
     }
 
@@ -145,10 +154,10 @@ impl Service {
         &self,
         row: &Row,
         request: &LaunchRequest,
+        snapshot: &Snapshot,
         control_token: Token,
         recipient: &RecipientId,
     ) -> Result<Order, Refusal> {
-        let snapshot = self.snapshot();
         let malformed =
             |what| Refusal::new(Code::Storage, format!("the recorded {what} is malformed"));
         let home_key = row.home_key.as_deref().and_then(|key| Id::parse(key).ok());

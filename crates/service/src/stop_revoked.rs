@@ -1,21 +1,23 @@
 //! Stopping an attempt from which the host has taken back what it had granted.
 
 use crate::Service;
-use crate::refusal::conflict;
+use crate::refusal::{conflict, unavailable};
 use crate::service::Found;
 use crate::stop::IfUncertain;
-use placement_contract::{Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Refusal};
+use camino::Utf8PathBuf;
+use placement_contract::{Access, Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Refusal};
 use placement_protocol::StopMode;
-use placement_resources::admit;
+use placement_resources::{ResolvedGrant, admit};
 use placement_store::{Draft, Durability, Fields, Row};
 
 /// How often a revocation that was overtaken by somebody else's commit begins again.
 const ROUNDS_MAX: usize = 8;
 
 impl Service {
-    /// Stops an attempt of which a grant no longer holds; for whoever grants, not for its owner.
+    /// Stops an attempt of this owner of which the host no longer admits a grant.
     ///
-    /// Asks for the grants itself. `grant.revoked` is recorded once, then the attempt is asked to
+    /// Asks the host's list for the grants itself; a directory that only another process of the host
+    /// has named is judged as if it were named now. `grant.revoked` is recorded once, then the attempt is asked to
     /// end: what a child has seen already cannot be taken back, so the stop is the enforcement, and
     /// it is pending until the exit. An attempt that is not live is left as [`Service::stop`]
     /// leaves it, without evidence.
@@ -29,16 +31,33 @@ impl Service {
                 Found::Row(row) => *row,
                 Found::Pruned(attempt) => return Ok(*attempt),
             };
-            let revoked = match admit(&row.request()?.resources, &self.snapshot()) {
-                Ok(_) => return Err(conflict("every grant of the attempt holds")),
-                Err(refusal) if refusal.code == Code::Unavailable => return Err(refusal),
-                Err(refusal) => refusal,
+            let Some(revoked) = self.revoked_grant(&row)? else {
+                return Err(conflict("every grant of the attempt holds"));
             };
             if self.note_revoked(&row, &revoked)? {
                 return self.stop(attempt_id, StopMode::Cooperative, IfUncertain::Leave);
             }
         }
         Err(conflict("the attempt changes all the time"))
+    }
+
+    /// Returns what the host says of a grant that it does not admit any more; what it cannot tell is
+    /// no revocation.
+    fn revoked_grant(&self, row: &Row) -> Result<Option<Refusal>, Refusal> {
+        let mut snapshot = self.snapshot();
+        for (directory, access) in recorded_roots(row)? {
+            match snapshot.admit_named(&directory, access) {
+                Err(refusal) if refusal.code == Code::Forbidden => return Ok(Some(refusal)),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        match admit(&row.request()?.resources, &snapshot) {
+            Ok(_) => Ok(None),
+            Err(refusal) if refusal.code == Code::Forbidden => Ok(Some(refusal)),
+            Err(refusal) => {
+                Err(unavailable(format!("whether a grant holds is not known: {}", refusal.message)))
+            }
+        }
     }
 
     /// Records the revocation of a live attempt once; false where somebody else has changed the
@@ -54,4 +73,12 @@ impl Service {
         let committed = self.commit(row, &rows, &Fields::default(), Durability::Normal)?;
         Ok(committed.is_some())
     }
+}
+
+/// Reads the roots that were granted, as they were resolved at admission.
+fn recorded_roots(row: &Row) -> Result<Vec<(Utf8PathBuf, Access)>, Refusal> {
+    let Some(json) = &row.grants_json else { return Ok(Vec::new()) };
+    let grants: Vec<ResolvedGrant> = serde_json::from_str(json)
+        .map_err(|_| Refusal::new(Code::Storage, "the recorded grants are malformed"))?;
+    Ok(grants.into_iter().map(|grant| (grant.root, grant.access)).collect())
 }

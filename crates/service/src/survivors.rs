@@ -19,7 +19,8 @@ pub(crate) struct Lost<'a> {
 }
 
 /// One look at the process table, made when it is first needed and shared by those who settle
-/// attempts side by side.
+/// attempts side by side: what a tree had then may have ended since, and what came since is of a
+/// process that is in it.
 #[derive(Debug, Default)]
 pub(crate) struct Processes(OnceLock<MarkerTable>);
 

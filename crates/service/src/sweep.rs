@@ -2,7 +2,7 @@
 //! an owner has open.
 
 use crate::Service;
-use crate::list::LISTED_MAX;
+use crate::list::Unreadable;
 use crate::refusal::unavailable;
 use crate::survivors::Processes;
 use crate::verdict::RunnerSeen;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(SWEEP_RECONCILE_MS);
 pub struct Sweep {
     /// How many attempts were looked at and answered for.
     pub reconciled: usize,
-    /// Each attempt that was looked at, the longest unobserved first.
+    /// Each attempt that was looked at.
     pub outcomes: Vec<Swept>,
 }
 
@@ -36,10 +36,18 @@ pub struct Swept {
     /// Why it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// Its state now; as it was where it was not looked at.
-    pub execution_state: ExecutionState,
+    /// Its state now; as it was where it was not looked at, absent where its row cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_state: Option<ExecutionState>,
     /// Whether this look recorded anything.
     pub changed: bool,
+}
+
+/// What a pass takes.
+struct Due {
+    rows: Vec<Row>,
+    /// Attempts whose rows cannot be read.
+    unreadable: Vec<AttemptId>,
 }
 
 /// What became of one attempt when all that are open were looked at.
@@ -49,6 +57,15 @@ pub struct Reconciled {
     pub attempt_id: AttemptId,
     /// What it is now, or what stood against the look.
     pub settled: Result<Attempt, Refusal>,
+}
+
+/// What became of all that are open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReconciledAll {
+    /// The attempts, the newest first.
+    pub attempts: Vec<Reconciled>,
+    /// Attempts whose rows cannot be read; they keep no other from being looked at.
+    pub unreadable: Vec<Unreadable>,
 }
 
 impl Service {
@@ -64,30 +81,35 @@ impl Service {
     /// # Errors
     /// STORAGE where the store cannot be read or written.
     pub fn sweep(&self) -> Result<Sweep, Refusal> {
-        let due = self.due()?;
+        let Due { rows, unreadable } = self.due()?;
         let (resting, open): (Vec<Row>, Vec<Row>) =
-            due.iter().cloned().partition(|row| self.is_at_rest(row));
-        let settled = self.settle_side_by_side(open);
+            rows.into_iter().partition(|row| self.is_at_rest(row));
         let mut outcomes: Vec<Swept> = resting.iter().map(unchanged).collect();
+        let settled = self.settle_side_by_side(open);
         outcomes.extend(settled.into_iter().map(|(row, settled)| concluded(&row, settled)));
+        outcomes.extend(unreadable.into_iter().map(damaged));
         if !outcomes.is_empty() {
             // Those too that gave no answer: they are not to keep later passes from the others.
             self.inner.store.touch_observed(outcomes.iter().map(|it| &it.attempt_id))?;
         }
         self.inner.store.checkpoint_if_large()?;
-        let place = |id: &AttemptId| due.iter().position(|row| row.attempt_id == *id);
-        outcomes.sort_by_key(|outcome| place(&outcome.attempt_id));
         Ok(Sweep { reconciled: outcomes.iter().filter(|it| it.ok).count(), outcomes })
     }
 
-    fn due(&self) -> Result<Vec<Row>, Refusal> {
-        let reader = &self.inner.reader;
-        let mut due = reader.list(None, Selection::Live, SWEEP_ATTEMPTS_MAX)?.rows;
-        let room = SWEEP_ATTEMPTS_MAX.saturating_sub(u32::try_from(due.len()).unwrap_or(u32::MAX));
-        if room > 0 {
-            due.extend(reader.list(None, Selection::TreeNotGone, room)?.rows);
+    /// Finds what is due, the longest unobserved first, damaged rows before all others.
+    fn due(&self) -> Result<Due, Refusal> {
+        let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
+        for selection in [Selection::Live, Selection::TreeNotGone] {
+            let listing = self.inner.reader.list(None, selection, SWEEP_ATTEMPTS_MAX)?;
+            rows.extend(listing.rows);
+            let ids = listing.corrupt.iter().map(|row| AttemptId::parse(&row.attempt_id));
+            unreadable.extend(ids.flatten());
         }
-        Ok(due)
+        let bound = usize::try_from(SWEEP_ATTEMPTS_MAX).unwrap_or(usize::MAX);
+        unreadable.truncate(bound);
+        rows.sort_by(|a, b| a.last_observed_at.cmp(&b.last_observed_at));
+        rows.truncate(bound - unreadable.len());
+        Ok(Due { rows, unreadable })
     }
 
     /// Says whether a living runner looks after an attempt, and nothing is missing from its row.
@@ -102,18 +124,20 @@ impl Service {
     ///
     /// # Errors
     /// STORAGE where the store cannot be read; what stands against one attempt is told with it.
-    pub fn reconcile_all(&self) -> Result<Vec<Reconciled>, Refusal> {
-        let mut rows = Vec::new();
-        for open in [Selection::Unsettled, Selection::Uncleaned] {
-            rows.extend(self.inner.reader.list(Some(&self.inner.owner), open, LISTED_MAX)?.rows);
-        }
+    pub fn reconcile_all(&self) -> Result<ReconciledAll, Refusal> {
+        let open = self.open_rows()?;
         let batch = usize::try_from(SWEEP_ATTEMPTS_MAX).unwrap_or(1);
-        let settled = rows.chunks(batch).flat_map(|rows| self.settle_side_by_side(rows.to_vec()));
+        let settled =
+            open.rows.chunks(batch).flat_map(|rows| self.settle_side_by_side(rows.to_vec()));
         let told = |(row, settled): (Row, Result<Row, Refusal>)| Reconciled {
             attempt_id: row.attempt_id,
             settled: settled.map(|row| row.attempt()),
         };
-        Ok(settled.map(told).collect())
+        let attempts = settled.map(told).collect();
+        Ok(ReconciledAll {
+            attempts,
+            unreadable: open.corrupt.into_iter().map(Unreadable::from).collect(),
+        })
     }
 
     fn settle_side_by_side(&self, rows: Vec<Row>) -> Vec<(Row, Result<Row, Refusal>)> {
@@ -178,7 +202,7 @@ fn heard_by(
 fn concluded(row: &Row, settled: Result<Row, Refusal>) -> Swept {
     match settled {
         Ok(settled) => Swept {
-            execution_state: settled.state.execution,
+            execution_state: Some(settled.state.execution),
             changed: settled.evidence_count != row.evidence_count,
             ..unchanged(row)
         },
@@ -191,7 +215,12 @@ fn unchanged(row: &Row) -> Swept {
         attempt_id: row.attempt_id.clone(),
         ok: true,
         code: None,
-        execution_state: row.state.execution,
+        execution_state: Some(row.state.execution),
         changed: false,
     }
+}
+
+fn damaged(attempt_id: AttemptId) -> Swept {
+    let code = Some(Code::Storage);
+    Swept { attempt_id, ok: false, code, execution_state: None, changed: false }
 }

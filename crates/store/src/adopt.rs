@@ -4,7 +4,7 @@ use crate::limits::MIGRATE_WAIT;
 use crate::lock::LockFile;
 use crate::migrate::{Content, SCHEMA, content};
 use crate::open::{Here, OpenError, StorePaths, check_machine, connect, is_present};
-use std::time::Instant;
+use crate::patience::Patience;
 
 /// Whether a store had to be bound anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn adopt<E: From<OpenError>>(
         operation: "opened",
         source,
     })?;
-    let _held = lock.take(Instant::now() + MIGRATE_WAIT).map_err(OpenError::lock)?;
+    let _held = lock.take(&mut Patience::fixed(MIGRATE_WAIT), || false).map_err(OpenError::lock)?;
     let connection = connect(&paths.database)?;
     let binding = match content(&connection)? {
         Content::Store(binding) => binding,

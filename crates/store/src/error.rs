@@ -41,6 +41,9 @@ pub enum StoreError {
     /// The lock of the store could not be asked for.
     #[error("the lock of the store failed")]
     Lock(#[source] std::io::Error),
+    /// What was committed could not be synced: it is there, and may be lost by a power failure.
+    #[error("the store could not be synced")]
+    Sync(#[source] std::io::Error),
     /// SQLite failed.
     #[error("the store failed to {operation}")]
     Sql {

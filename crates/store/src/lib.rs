@@ -14,6 +14,8 @@ mod limits;
 mod lock;
 mod migrate;
 mod open;
+mod patience;
+mod queue;
 mod record;
 mod row;
 mod save;

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
-/// How long a writer waits for the store: 64 writers at once waited at most 0.2 s when tried.
+/// How long a writer waits for a store in which nobody writes: 64 writers at once waited at most
+/// 0.2 s when tried.
 pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a writer waits for a store in which others write all the time: 64 processes that start at
+/// once on a machine that has other work.
+pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// How long an opening host waits for another one that migrates.
 pub(crate) const MIGRATE_WAIT: Duration = Duration::from_secs(30);
@@ -13,6 +18,9 @@ pub(crate) const LOCK_TRY_MIN: Duration = Duration::from_micros(300);
 
 /// How much longer a try may wait; writers that wait apart do not starve each other.
 pub(crate) const LOCK_TRY_SPREAD_US: u64 = 700;
+
+/// How much more often the lock is tried while other threads of the process wait behind.
+pub(crate) const HURRY: u32 = 6;
 
 /// Size of the write-ahead log, in bytes, above which it is taken into the database.
 pub(crate) const WAL_BYTES_MAX: u32 = 4 * 1024 * 1024;

@@ -4,11 +4,12 @@
 //! lock that is tried every 0.3 to 1 ms kept 64 writers within 0.2 s when tried.
 
 use crate::error::StoreError;
-use crate::limits::{LOCK_TRY_MIN, LOCK_TRY_SPREAD_US};
+use crate::limits::{HURRY, LOCK_TRY_MIN, LOCK_TRY_SPREAD_US};
+use crate::patience::Patience;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The lock was not had.
 #[derive(Debug)]
@@ -46,13 +47,29 @@ impl LockFile {
     }
 
     /// Takes the lock by [`flock(2)`](https://man7.org/linux/man-pages/man2/flock.2.html), trying
-    /// it again until the deadline.
-    pub(crate) fn take(&self, deadline: Instant) -> Result<Held<'_>, LockError> {
-        until(deadline, || match self.0.try_lock() {
-            Ok(()) => Ok(Some(Held(&self.0))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(LockError::Failed(source)),
-        })
+    /// it again until the patience is over.
+    ///
+    /// Whoever tries for others too is hurried, and tries so much more often: a process of many
+    /// writers would else get the share of one.
+    pub(crate) fn take(
+        &self,
+        patience: &mut Patience<'_>,
+        hurried: impl Fn() -> bool,
+    ) -> Result<Held<'_>, LockError> {
+        let mut round = 0;
+        loop {
+            match self.0.try_lock() {
+                Ok(()) => return Ok(Held(&self.0)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(source)) => return Err(LockError::Failed(source)),
+            }
+            if patience.is_over() {
+                return Err(LockError::Busy);
+            }
+            let pause = pause(round);
+            std::thread::sleep(if hurried() { pause / HURRY } else { pause });
+            round += 1;
+        }
     }
 }
 
@@ -61,24 +78,6 @@ impl Drop for Held<'_> {
     /// copy of the descriptor, and the lock is gone for the copy too.
     fn drop(&mut self) {
         self.0.unlock().ok();
-    }
-}
-
-/// Tries until something is there or the deadline has passed.
-pub(crate) fn until<T>(
-    deadline: Instant,
-    mut attempt: impl FnMut() -> Result<Option<T>, LockError>,
-) -> Result<T, LockError> {
-    let mut round = 0;
-    loop {
-        if let Some(found) = attempt()? {
-            return Ok(found);
-        }
-        if Instant::now() >= deadline {
-            return Err(LockError::Busy);
-        }
-        std::thread::sleep(pause(round));
-        round += 1;
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::limits::{LOCK_WAIT, MIGRATE_WAIT, WAL_BYTES_MAX};
 use crate::lock::{LockError, LockFile};
 use crate::migrate::{self, Binding, Content, SCHEMA, is_not_a_database};
+use crate::patience::Patience;
 use crate::sql::SqlError;
 use crate::write::Store;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -14,7 +15,6 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Where a store lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,25 +161,42 @@ impl Store {
     /// # Errors
     /// [`OpenError`] says what stands against it; nothing that was there is changed then.
     pub fn open(paths: &StorePaths, role: Role, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        match role {
+            Role::Runner => Self::open_ready(paths, clock),
+            Role::Service => {
+                let here = Here::read()?;
+                let present = is_present(&paths.database)?;
+                let ready = if present { ready(&paths.database, &here)? } else { None };
+                let lock = open_lock(paths)?;
+                let connection = match ready {
+                    Some(connection) => connection,
+                    None => prepare(&paths.database, &lock, &here)?,
+                };
+                Ok(Self::new(connection, lock, clock, paths.database.clone()))
+            }
+        }
+    }
+
+    /// Opens a store as its host has left it: what a runner does, whose program is so much smaller
+    /// without the migrations.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing is made or changed.
+    pub fn open_ready(paths: &StorePaths, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let here = Here::read()?;
-        let present = is_present(&paths.database)?;
-        if role == Role::Runner && !present {
+        if !is_present(&paths.database)? {
             return Err(OpenError::Missing);
         }
-        let ready = if present { ready(&paths.database, &here)? } else { None };
-        // After the look at what is there: beside a file that is no store, nothing is made.
-        let lock = LockFile::open(&paths.lock).map_err(|source| OpenError::Io {
-            role: "lock",
-            operation: "opened",
-            source,
-        })?;
-        let connection = match (ready, role) {
-            (Some(connection), _) => connection,
-            (None, Role::Runner) => return Err(OpenError::NotMigrated { known: SCHEMA }),
-            (None, Role::Service) => prepare(&paths.database, &lock, &here)?,
-        };
-        Ok(Self::new(connection, lock, clock, paths.database.clone()))
+        let ready = ready(&paths.database, &here)?;
+        let connection = ready.ok_or(OpenError::NotMigrated { known: SCHEMA })?;
+        Ok(Self::new(connection, open_lock(paths)?, clock, paths.database.clone()))
     }
+}
+
+/// After the look at what is there: beside a file that is no store, nothing is made.
+fn open_lock(paths: &StorePaths) -> Result<LockFile, OpenError> {
+    let opened = LockFile::open(&paths.lock);
+    opened.map_err(|source| OpenError::Io { role: "lock", operation: "opened", source })
 }
 
 /// The machine and the boot of this process.
@@ -228,7 +245,7 @@ fn ready(database: &Utf8Path, here: &Here) -> Result<Option<Connection>, OpenErr
 /// Creates, migrates and binds, under the lock: of several hosts that open an empty path at once,
 /// one does it and the others find it done.
 fn prepare(database: &Utf8Path, lock: &LockFile, here: &Here) -> Result<Connection, OpenError> {
-    let held = lock.take(Instant::now() + MIGRATE_WAIT).map_err(OpenError::lock)?;
+    let held = lock.take(&mut Patience::fixed(MIGRATE_WAIT), || false).map_err(OpenError::lock)?;
     create(database)?;
     if let Some(connection) = ready(database, here)? {
         return Ok(connection);
@@ -280,6 +297,8 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
     // A launch never pays for taking the log in: neither at a commit nor at the last close.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A checkpoint syncs, a commit does not: durable ones are synced when their lock is given back.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
     // A log that was taken in shrinks when it is begun again.
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES_MAX)?;
     connection.pragma_update(None, "foreign_keys", true)

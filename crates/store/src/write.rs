@@ -2,14 +2,17 @@
 
 use crate::error::StoreError;
 use crate::limits::{LOCK_WAIT, WAL_BYTES_MAX};
-use crate::lock::{LockFile, until};
+use crate::lock::LockFile;
 use crate::migrate::SCHEMA;
+use crate::patience::Patience;
+use crate::queue::{Queue, Turn};
 use crate::sql::failed;
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{Clock, Timestamp};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// How far a commit has gone when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +27,11 @@ pub enum Durability {
 #[derive(Debug)]
 pub struct Store {
     inner: Mutex<Inner>,
+    /// Who of this process writes next. Whoever waits for other processes holds this, not the
+    /// connection: reading goes on meanwhile.
+    writers: Queue,
+    /// Who of this process has the connection next.
+    users: Queue,
     lock: LockFile,
     clock: Arc<dyn Clock>,
     database: Utf8PathBuf,
@@ -33,7 +41,6 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     connection: Connection,
-    durability: Option<Durability>,
 }
 
 impl Store {
@@ -43,11 +50,12 @@ impl Store {
         clock: Arc<dyn Clock>,
         database: Utf8PathBuf,
     ) -> Self {
-        let inner = Mutex::new(Inner { connection, durability: None });
-        Self { inner, lock, clock, database, lock_wait: LOCK_WAIT }
+        let inner = Mutex::new(Inner { connection });
+        let (writers, users) = (Queue::default(), Queue::default());
+        Self { inner, writers, users, lock, clock, database, lock_wait: LOCK_WAIT }
     }
 
-    /// Waits for other writers this long instead of 5 seconds.
+    /// Waits for a store in which nobody writes this long instead of 5 seconds.
     #[must_use]
     pub fn with_lock_wait(self, lock_wait: Duration) -> Self {
         Self { lock_wait, ..self }
@@ -61,13 +69,14 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where the store cannot be written.
     pub fn checkpoint_if_large(&self) -> Result<bool, StoreError> {
-        let log = format!("{}-wal", self.database);
-        let bytes = std::fs::metadata(log).map_or(0, |metadata| metadata.len());
+        let bytes = std::fs::metadata(log_of(&self.database)).map_or(0, |metadata| metadata.len());
         if bytes <= u64::from(WAL_BYTES_MAX) {
             return Ok(false);
         }
-        let inner = self.connection(Instant::now() + self.lock_wait)?;
+        let log = log_of(&self.database);
+        let inner = self.connection(&mut Patience::with(&log, self.lock_wait))?;
         inner
+            .guard
             .connection
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
             .map_err(failed("take its log in"))?;
@@ -80,20 +89,34 @@ impl Store {
 
     /// Runs a body as one transaction that has the store to itself.
     ///
-    /// The body's error, or the failure of the commit, leaves everything as it was.
+    /// The body's error, or the failure of the commit, leaves everything as it was. A durable commit is
+    /// synced after the lock was given back: syncs of several writers at once become one, and none
+    /// keeps the others waiting. The log is a sequence, so one that is synced holds all before it.
     pub(crate) fn write<T, E: From<StoreError>>(
         &self,
         durability: Durability,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let deadline = Instant::now() + self.lock_wait;
-        let mut inner = self.connection(deadline)?;
-        // Before the lock, which no commit of this connection can hold up any more.
-        inner.set_durability(durability)?;
-        let _held = self.lock.take(deadline).map_err(StoreError::from)?;
+        let value = self.commit(body)?;
+        if durability == Durability::Durable {
+            self.sync_log()?;
+        }
+        Ok(value)
+    }
+
+    fn commit<T, E: From<StoreError>>(
+        &self,
+        body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let log = log_of(&self.database);
+        let mut patience = Patience::with(&log, self.lock_wait);
+        let _turn = self.writers.take(&mut patience).ok_or(StoreError::Busy)?;
+        let hurried = || self.writers.is_wanted();
+        let _held = self.lock.take(&mut patience, hurried).map_err(StoreError::from)?;
+        let mut used = self.connection(&mut patience)?;
+        let inner = &mut *used.guard;
         // Only a writer that knows nothing of the lock can still be in the way.
-        let left = deadline.saturating_duration_since(Instant::now());
-        inner.connection.busy_timeout(left).map_err(failed("set its deadline"))?;
+        inner.connection.busy_timeout(patience.left()).map_err(failed("set its deadline"))?;
         let transaction = inner
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -104,46 +127,43 @@ impl Store {
         Ok(value)
     }
 
+    /// Syncs the log through a descriptor of its own: SQLite has no lock on this file that closing it
+    /// could drop. A log that was begun again meanwhile was synced into the database before.
+    fn sync_log(&self) -> Result<(), StoreError> {
+        let log = File::open(log_of(&self.database)).map_err(StoreError::Sync)?;
+        log.sync_data().map_err(StoreError::Sync)
+    }
+
     /// Runs a body on one snapshot of the store.
     pub(crate) fn read<T, E: From<StoreError>>(
         &self,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut inner = self.connection(Instant::now() + self.lock_wait)?;
+        let log = log_of(&self.database);
+        let mut used = self.connection(&mut Patience::with(&log, self.lock_wait))?;
+        let inner = &mut *used.guard;
         inner.connection.busy_timeout(self.lock_wait).map_err(failed("set its deadline"))?;
         let transaction = inner.connection.transaction().map_err(failed("begin to read"))?;
         check_schema(&transaction)?;
         body(&transaction)
     }
 
-    fn connection(&self, deadline: Instant) -> Result<MutexGuard<'_, Inner>, StoreError> {
-        until(deadline, || match self.inner.try_lock() {
-            Ok(inner) => Ok(Some(inner)),
-            // A body that panicked was rolled back when its transaction dropped.
-            Err(TryLockError::Poisoned(poisoned)) => Ok(Some(poisoned.into_inner())),
-            Err(TryLockError::WouldBlock) => Ok(None),
-        })
-        .map_err(StoreError::from)
+    fn connection(&self, patience: &mut Patience<'_>) -> Result<Used<'_>, StoreError> {
+        let turn = self.users.take(patience).ok_or(StoreError::Busy)?;
+        // Free by the turn. A body that panicked was rolled back when its transaction dropped.
+        let guard = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Used { guard, _turn: turn })
     }
 }
 
-impl Inner {
-    /// SQLite takes the setting outside a transaction only.
-    fn set_durability(&mut self, durability: Durability) -> Result<(), StoreError> {
-        if self.durability == Some(durability) {
-            return Ok(());
-        }
-        let value = match durability {
-            Durability::Durable => "FULL",
-            Durability::Normal => "NORMAL",
-        };
-        self.durability = None;
-        self.connection
-            .pragma_update(None, "synchronous", value)
-            .map_err(failed("set its durability"))?;
-        self.durability = Some(durability);
-        Ok(())
-    }
+/// The connection in the hands of one thread; given back before the turn is.
+struct Used<'a> {
+    guard: MutexGuard<'a, Inner>,
+    _turn: Turn<'a>,
+}
+
+fn log_of(database: &Utf8Path) -> Utf8PathBuf {
+    format!("{database}-wal").into()
 }
 
 /// A newer version may have migrated the store while this process held it open.

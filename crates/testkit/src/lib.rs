@@ -1,7 +1,7 @@
 //! Test support without anything of ours: temporary roots, a seeded generator and a fake clock.
 //!
 //! **Owns** what every test needs and nothing of placement knows: [`TempRoot`], [`Random`],
-//! [`FakeTime`], [`wait_until`], programs run as an ordinary user ([`demoted`]) and examples
+//! [`FakeTime`], [`wait_until`], programs run as an ordinary user ([`demoted`]), a count of syncs ([`rounds`]) and examples
 //! ([`example`]). **Never**
 //! imports a crate of ours, so that any of them can use it. **Limits**: Linux; failures panic,
 //! since the caller is a test.
@@ -25,6 +25,7 @@
 mod example;
 mod random;
 mod root;
+mod syncs;
 mod time;
 mod user;
 mod wait;
@@ -32,6 +33,7 @@ mod wait;
 pub use example::example;
 pub use random::Random;
 pub use root::TempRoot;
+pub use syncs::{MARK, Round, rounds};
 pub use time::FakeTime;
 pub use user::{ORDINARY_ID, demoted, is_root};
 pub use wait::wait_until;

@@ -3,8 +3,8 @@
 use super::outcome::Outcome;
 use super::prepared;
 use super::scenario::{Act, Action, Moment, Scenario};
-use crate::bench::{Bench, end, told};
 use crate::command::Failure;
+use crate::proving_ground::{ProvingGround, end, told};
 use camino::Utf8Path;
 use placement::{
     Attempt, AttemptHandle, CapabilityReport, CleanupScope, CleanupState, Launch, Mechanism,
@@ -34,18 +34,18 @@ pub(super) fn run(
     mechanism: Option<Mechanism>,
     runner: Option<&Utf8Path>,
 ) -> Result<Ran, Failure> {
-    let bench = Bench::open(runner)?;
+    let ground = ProvingGround::open(runner)?;
     let mechanism = scenario.mechanism.or(mechanism.filter(|_| scenario.contains_a_tree()));
     let measured =
-        bench.host().capabilities().map_err(|error| told("measure this machine", &error))?;
+        ground.host().capabilities().map_err(|error| told("measure this machine", &error))?;
     if let Some(reason) = missing(scenario, mechanism, &measured.report) {
         return Ok(Ran::NotHere(reason));
     }
-    put_files(scenario, &bench.work())?;
+    put_files(scenario, &ground.work())?;
     let outcome = if scenario.is_prepared_apart() {
-        prepared::run(scenario, &bench)?
+        prepared::run(scenario, &ground)?
     } else {
-        launch(scenario, mechanism, &bench)?
+        launch(scenario, mechanism, &ground)?
     };
     Ok(Ran::ToTheEnd(Box::new(outcome)))
 }
@@ -79,34 +79,34 @@ fn put_files(scenario: &Scenario, work: &Utf8Path) -> Result<(), Failure> {
 fn launch(
     scenario: &Scenario,
     mechanism: Option<Mechanism>,
-    bench: &Bench,
+    ground: &ProvingGround,
 ) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
-    match bench.host().launch(described(scenario, mechanism, bench)) {
+    match ground.host().launch(described(scenario, mechanism, ground)) {
         Ok(attempt) => {
-            let followed = follow(scenario, bench, &attempt, &mut outcome);
+            let followed = follow(scenario, ground, &attempt, &mut outcome);
             if followed.is_err() {
                 // Nobody waits for it any more; one that has ended needs no stop.
                 attempt.stop_forced().ok();
             }
             let ended = attempt.finish().map_err(|error| told("finish", &error));
             followed?;
-            settle(&mut outcome, bench, ended?.attempt())?;
+            settle(&mut outcome, ground, ended?.attempt())?;
         }
         Err(refusal) => {
             outcome.refused = Some(refusal.code());
-            let list = bench.host().attempts().all();
+            let list = ground.host().attempts().all();
             let list = list.map_err(|error| told("list the attempts", &error))?;
             if let Some(attempt) = list.attempts.first() {
-                settle(&mut outcome, bench, attempt)?;
+                settle(&mut outcome, ground, attempt)?;
             }
         }
     }
     Ok(outcome)
 }
 
-fn described(scenario: &Scenario, mechanism: Option<Mechanism>, bench: &Bench) -> Launch {
-    let work = bench.work();
+fn described(scenario: &Scenario, mechanism: Option<Mechanism>, ground: &ProvingGround) -> Launch {
+    let work = ground.work();
     let here = |text: &String| text.replace("{dir}", work.as_str());
     let mut launch = Launch::program(here(&scenario.program))
         .args(scenario.args.iter().map(here))
@@ -137,19 +137,19 @@ fn described(scenario: &Scenario, mechanism: Option<Mechanism>, bench: &Bench) -
 /// Reads the output to its end and does what is due meanwhile.
 fn follow(
     scenario: &Scenario,
-    bench: &Bench,
+    ground: &ProvingGround,
     attempt: &AttemptHandle,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
     let mut due = scenario.happens.as_slice();
-    act(&mut due, scenario, bench, attempt, outcome)?;
+    act(&mut due, scenario, ground, attempt, outcome)?;
     for chunk in attempt.output() {
         let chunk = chunk.map_err(|error| told("read the output", &error))?;
         match chunk.stream() {
             StreamName::Stdout => outcome.stdout.extend_from_slice(chunk.bytes()),
             StreamName::Stderr => outcome.stderr.extend_from_slice(chunk.bytes()),
         }
-        act(&mut due, scenario, bench, attempt, outcome)?;
+        act(&mut due, scenario, ground, attempt, outcome)?;
     }
     match due {
         [] => Ok(()),
@@ -161,7 +161,7 @@ fn follow(
 fn act(
     due: &mut &[Action],
     scenario: &Scenario,
-    bench: &Bench,
+    ground: &ProvingGround,
     attempt: &AttemptHandle,
     outcome: &mut Outcome,
 ) -> Result<(), Failure> {
@@ -170,7 +170,7 @@ fn act(
     {
         if scenario.expect.home_while_running.is_some() && outcome.home_while_running.is_none() {
             let recorded = attempt.attempt().map_err(|error| told("read the attempt", &error))?;
-            outcome.home_while_running = Some(bench.home_entries(&recorded)?);
+            outcome.home_while_running = Some(ground.home_entries(&recorded)?);
         }
         let asked = match action.act {
             Act::Stop => attempt.stop(),
@@ -192,12 +192,12 @@ fn has_come(moment: &Moment, stdout: &[u8]) -> bool {
 /// Fills in what is recorded of an ended attempt and what it left, and ends what still lives.
 pub(super) fn settle(
     outcome: &mut Outcome,
-    bench: &Bench,
+    ground: &ProvingGround,
     attempt: &Attempt,
 ) -> Result<(), Failure> {
-    let host = bench.host();
+    let host = ground.host();
     let id = &attempt.attempt_id;
-    let living = Bench::living(attempt);
+    let living = ProvingGround::living(attempt);
     outcome.survivors = living.len();
     end(&living);
     let rows = host.evidence(id, 0, None).map_err(|error| told("read the evidence", &error))?;
@@ -208,7 +208,7 @@ pub(super) fn settle(
     outcome.faults = verified.faults.iter().map(|fault| format!("{fault:?}")).collect();
     outcome.faults.extend(claim_of_the_tree(attempt));
     if attempt.cleanup_state == CleanupState::Complete {
-        outcome.left_behind = bench.places_left(attempt)?;
+        outcome.left_behind = ground.places_left(attempt)?;
     }
     Ok(())
 }

@@ -5,8 +5,8 @@
 use super::launch::settle;
 use super::outcome::Outcome;
 use super::scenario::{Act, Moment, Scenario};
-use crate::bench::{Bench, OWNER, told};
 use crate::command::Failure;
+use crate::proving_ground::{OWNER, ProvingGround, told};
 use placement::{AttemptId, OwnerId, StopMode, SystemClock};
 use placement_contract::{CleanupScope, LaunchRequest, RecipientId, Refusal};
 use placement_policy::Snapshot;
@@ -18,12 +18,12 @@ use std::sync::Arc;
 const ATTEMPT: &str = "prepared";
 
 /// Records the attempt, does what is due, asks for the start and returns what came of it.
-pub(super) fn run(scenario: &Scenario, bench: &Bench) -> Result<Outcome, Failure> {
+pub(super) fn run(scenario: &Scenario, ground: &ProvingGround) -> Result<Outcome, Failure> {
     let refused = |refusal: Refusal| Failure::new(refusal.to_string());
     let snapshot = Snapshot::embedded();
     let request = request(scenario, &snapshot).map_err(refused)?;
     let service = Service::open(ServiceConfig {
-        root: bench.root(),
+        root: ground.root(),
         owner: OwnerId::parse(OWNER).expect("a short ASCII text is an id"),
         snapshot,
         runner: RunnerCommand::this_executable(),
@@ -37,20 +37,20 @@ pub(super) fn run(scenario: &Scenario, bench: &Bench) -> Result<Outcome, Failure
             Act::Stop => StopMode::Cooperative,
             Act::ForcedStop => StopMode::Forced,
         };
-        bench.host().stop(&id, mode).map_err(|error| told("stop", &error))?;
+        ground.host().stop(&id, mode).map_err(|error| told("stop", &error))?;
     }
     let recipient = RecipientId::parse("check").expect("a short ASCII text is an id");
     let mut outcome = Outcome::default();
     match service.start(&id, &recipient) {
-        Ok(Started { streams: None, attempt }) => settle(&mut outcome, bench, &attempt)?,
+        Ok(Started { streams: None, attempt }) => settle(&mut outcome, ground, &attempt)?,
         Ok(Started { streams: Some(_), .. }) => {
-            bench.host().stop(&id, StopMode::Forced).map_err(|error| told("stop", &error))?;
+            ground.host().stop(&id, StopMode::Forced).map_err(|error| told("stop", &error))?;
             return Err(Failure::new("what happened after the preparation did not end it"));
         }
         Err(refusal) => {
             outcome.refused = Some(refusal.code);
             let attempt = service.recorded(&id).map_err(refused)?;
-            settle(&mut outcome, bench, &attempt)?;
+            settle(&mut outcome, ground, &attempt)?;
         }
     }
     Ok(outcome)

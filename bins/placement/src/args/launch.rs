@@ -155,6 +155,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| "is too long".to_owned())
 }
 
+/// Reads a duration between two passes: at least a millisecond, so that nothing spins.
+pub(super) fn pause(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("must be at least 1ms".to_owned()),
+        pause => Ok(pause),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -133,7 +133,7 @@ pub(crate) enum Command {
         #[arg(
             long,
             requires = "watch",
-            value_parser = launch::duration,
+            value_parser = launch::pause,
             value_name = "DURATION",
             default_value = "30s"
         )]
@@ -249,6 +249,18 @@ mod tests {
     fn the_arguments_are_consistent() {
         Cli::command().debug_assert();
         Cli::offered().debug_assert();
+    }
+
+    #[test]
+    fn a_watch_pauses_as_long_as_the_library_says_and_never_not_at_all() {
+        let every = |words: &[&str]| match Cli::try_parse_from(
+            [&["placement", "sweep", "--watch"], words].concat(),
+        ) {
+            Ok(Cli { command: Command::Sweep { every, .. }, .. }) => Some(every),
+            Ok(_) | Err(_) => None,
+        };
+        assert_eq!(every(&[]), Some(placement::SWEEP_DELAY));
+        assert_eq!(every(&["--every", "0s"]), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use placement::{Attempt, Clock as _, Placement, SystemClock};
 pub(crate) fn run(all: bool, context: &Context) -> Result<u8, Failure> {
     let host = context.open()?;
     let list = if all { host.attempts().all()? } else { host.attempts().open()? };
-    let code = say_unreadable(&list, context.style());
+    let code = say_unreadable(&list.unreadable, context.style());
     let attempts = list.attempts;
     if context.style().json {
         for attempt in &attempts {

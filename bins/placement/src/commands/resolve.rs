@@ -20,13 +20,8 @@ pub(crate) fn run(
                     who owns the root";
         return Err(Refusal::new(Code::Denied, message).with_hint(hint).into());
     }
-    let config = context.effective(context.configured()?.config)?;
-    let host = context.open_as(&config)?;
-    let operator = match config.host.operators.as_slice() {
-        [] => host.root_owner(),
-        [..] => host.owner().clone(),
-    };
-    let settled = host.resolve(&id, &operator, reason)?;
+    let host = context.open()?;
+    let settled = host.resolve(&id, &host.operator(), reason)?;
     if context.style().json {
         render::json(&settled)?;
     } else {

@@ -4,7 +4,7 @@ use crate::args::Selection;
 use crate::context::Style;
 use crate::exit_code;
 use crate::failure::{Failure, say_refusal};
-use placement::{Attempt, AttemptId, AttemptList, Code, Placement, Refusal};
+use placement::{Attempt, AttemptId, Code, Placement, Refusal, Unreadable};
 
 /// Reads an attempt's id.
 pub(crate) fn attempt_id(text: &str) -> Result<AttemptId, Failure> {
@@ -35,19 +35,19 @@ pub(crate) fn selected(
         return Ok(Selected { attempts: vec![attempt_id(text)?], code: exit_code::SUCCESS });
     }
     let list = host.attempts().all()?;
-    let code = say_unreadable(&list, style);
+    let code = say_unreadable(&list.unreadable, style);
     let chosen = list.attempts.into_iter().filter(filter);
     Ok(Selected { attempts: chosen.map(|attempt| attempt.attempt_id).collect(), code })
 }
 
 /// Says which attempts cannot be read, and so are in no list; returns the exit code for that.
-pub(crate) fn say_unreadable(list: &AttemptList, style: Style) -> u8 {
-    for row in &list.unreadable {
+pub(crate) fn say_unreadable(unreadable: &[Unreadable], style: Style) -> u8 {
+    for row in unreadable {
         let message =
             format!("the row of attempt {} is malformed ({})", row.attempt_id, row.column);
         say_refusal(&Refusal::new(Code::Storage, message), style);
     }
-    if list.unreadable.is_empty() {
+    if unreadable.is_empty() {
         return exit_code::SUCCESS;
     }
     exit_code::of_refusal(Code::Storage)
@@ -64,12 +64,17 @@ pub(crate) fn each(
         match act(attempt) {
             Ok(()) => {}
             Err(Failure::Refused(refusal)) if attempts.len() > 1 => {
-                code = exit_code::of_refusal(refusal.code);
-                let message = format!("attempt {attempt}: {}", refusal.message);
-                say_refusal(&Refusal { message, ..refusal }, style);
+                code = say_of(attempt, &refusal, style);
             }
             Err(failure) => return Err(failure),
         }
     }
     Ok(code)
+}
+
+/// Says what stands against one attempt of several; returns the exit code for that.
+pub(crate) fn say_of(attempt: &AttemptId, refusal: &Refusal, style: Style) -> u8 {
+    let message = format!("attempt {attempt}: {}", refusal.message);
+    say_refusal(&Refusal { message, ..refusal.clone() }, style);
+    exit_code::of_refusal(refusal.code)
 }

@@ -1,13 +1,12 @@
 //! `cleanup` and `reconcile`.
 
-use super::selection::{each, say_unreadable, selected};
+use super::selection::{each, say_of, say_unreadable, selected};
 use crate::args::Selection;
 use crate::context::{Context, Style};
 use crate::failure::Failure;
 use crate::progress::Awaiting;
 use crate::render;
-use placement::{Attempt, AttemptId, CleanupState, ExecutionState, Placement};
-use std::collections::BTreeMap;
+use placement::{Attempt, CleanupState, ExecutionState, Placement, Reconciled, ReconciledAll};
 
 /// Proves the required scope gone and removes the home.
 pub(crate) fn cleanup(selection: &Selection, context: &Context) -> Result<u8, Failure> {
@@ -36,17 +35,17 @@ pub(crate) fn reconcile(selection: &Selection, context: &Context) -> Result<u8, 
 }
 
 fn reconcile_all(host: &Placement, style: Style) -> Result<u8, Failure> {
-    let unreadable = say_unreadable(&host.attempts().all()?, style);
     let awaited = Awaiting::start("looking at every open attempt");
-    let reconciled = host.attempts().reconcile()?.into_iter();
+    let ReconciledAll { attempts, unreadable } = host.attempts().reconcile()?;
     drop(awaited);
-    let mut settled: BTreeMap<_, _> = reconciled.map(|it| (it.attempt_id, it.settled)).collect();
-    let attempts: Vec<AttemptId> = settled.keys().cloned().collect();
-    let code = each(&attempts, style, |attempt| match settled.remove(attempt) {
-        Some(settled) => tell(&settled?, style),
-        None => Ok(()),
-    })?;
-    Ok(code.max(unreadable))
+    let mut code = say_unreadable(&unreadable, style);
+    for Reconciled { attempt_id, settled } in attempts {
+        match settled {
+            Ok(settled) => tell(&settled, style)?,
+            Err(refusal) => code = say_of(&attempt_id, &refusal, style),
+        }
+    }
+    Ok(code)
 }
 
 fn tell(settled: &Attempt, style: Style) -> Result<(), Failure> {

@@ -19,7 +19,7 @@ pub(crate) fn run(
     let mut code = exit_code::SUCCESS;
     let attempts: Vec<AttemptId> = if all {
         let list = host.attempts().live()?;
-        code = say_unreadable(&list, style);
+        code = say_unreadable(&list.unreadable, style);
         list.attempts.into_iter().map(|attempt| attempt.attempt_id).collect()
     } else {
         attempts.iter().map(|text| attempt_id(text)).collect::<Result<_, _>>()?

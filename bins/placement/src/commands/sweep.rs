@@ -50,7 +50,8 @@ fn tell(sweep: &Sweep, style: Style) -> Result<u8, Failure> {
 }
 
 fn worded(swept: &Swept) -> String {
-    let (id, state) = (&swept.attempt_id, swept.execution_state);
+    let id = &swept.attempt_id;
+    let state = swept.execution_state.map_or_else(String::new, |state| state.to_string());
     match swept.code {
         None => format!("{id}  {state}"),
         Some(code) => format!("{id}  {state}  not looked at ({code})"),

@@ -6,7 +6,7 @@ mod lines;
 pub use error::ConfigError;
 
 use crate::definitions::Definitions;
-use crate::limits::{ADMITTED_ROOTS_MAX, CONFIG_BYTES_MAX, OPERATORS_MAX, SEARCH_PATH_BYTES_MAX};
+use crate::limits::{CONFIG_BYTES_MAX, LISTED_ROOTS_MAX, OPERATORS_MAX, SEARCH_PATH_BYTES_MAX};
 use crate::snapshot::Snapshot;
 use camino::{Utf8Path, Utf8PathBuf};
 use lines::{Document, Syntax};
@@ -64,7 +64,7 @@ pub struct ResourcesTable {
     /// Who grants them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ResourceMode>,
-    /// The directories that launches may use, and what is in them, at most 256; any where none is
+    /// The directories that launches may use, and what is in them, at most 128; any where none is
     /// listed.
     pub admitted: Vec<AdmittedTable>,
 }
@@ -122,13 +122,19 @@ impl Config {
     /// file, its roots and its search path. Values of the environment are given to it afterwards.
     ///
     /// # Errors
-    /// INVALID for a default policy that is not defined, UNSUPPORTED for an authority that grants
-    /// directories, which this version does not ask.
+    /// INVALID for a default policy that is not defined; UNSUPPORTED, by the name of the key, for an
+    /// authority that grants directories and for what a policy says of drivers, homes and gateways.
     pub fn snapshot(&self) -> Result<Snapshot, Refusal> {
         if self.resources.mode == Some(ResourceMode::Granted) {
             let message = "resources.mode: granted is not offered by this version";
             return Err(Refusal::new(Code::Unsupported, message)
                 .with_hint("write host_configured, and list the directories"));
+        }
+        for (name, policy) in &self.policies {
+            if let Some(key) = of_later(policy) {
+                let message = format!("policies.{name}.{key}: is not offered by this version");
+                return Err(Refusal::new(Code::Unsupported, message).with_hint("leave the key out"));
+            }
         }
         let mut definitions = Definitions::embedded();
         definitions.policies.extend(self.policies.clone());
@@ -177,8 +183,8 @@ impl Config {
         if self.environment.pass.len() > ENVIRONMENT_PASS_MAX {
             return Err(broken("environment.pass", "must have at most 32 items"));
         }
-        if self.resources.admitted.len() > ADMITTED_ROOTS_MAX {
-            return Err(broken("resources.admitted", "must have at most 256 items"));
+        if self.resources.admitted.len() > LISTED_ROOTS_MAX {
+            return Err(broken("resources.admitted", "must have at most 128 items"));
         }
         for (index, root) in self.resources.admitted.iter().enumerate() {
             if !is_absolute(&root.directory) {
@@ -192,6 +198,25 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Returns the first key of a policy that no launch has yet.
+fn of_later(policy: &LaunchPolicy) -> Option<&'static str> {
+    let keys = [
+        ("provider_ref", policy.provider_ref.is_some()),
+        ("instructions", policy.instructions.is_some()),
+        ("instruction_builder", policy.instruction_builder.is_some()),
+        ("profile_instructions", policy.profile_instructions),
+        ("gateway_tools", !policy.gateway_tools.is_empty()),
+        ("gateway_hooks", !policy.gateway_hooks.is_empty()),
+        ("hook_command_ref", policy.hook_command_ref.is_some()),
+        ("prepare_options", !policy.prepare_options.is_empty()),
+        ("profile_options", !policy.profile_options.is_empty()),
+        ("environment_refs", policy.environment_refs.is_some()),
+        ("allow_host_home", policy.allow_host_home),
+        ("fixture", policy.fixture),
+    ];
+    keys.into_iter().find_map(|(key, is_said)| is_said.then_some(key))
 }
 
 fn broken(key: impl Into<String>, rule: &str) -> (String, String) {

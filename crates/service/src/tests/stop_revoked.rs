@@ -25,7 +25,9 @@ fn granted(world: &World) -> AttemptId {
 }
 
 fn revoke(world: &World) {
-    world.service.change_snapshot(|snapshot| *snapshot = Snapshot::embedded());
+    world
+        .service
+        .change_snapshot(|snapshot| *snapshot = Snapshot::embedded().with_listed_roots_only());
 }
 
 #[test]
@@ -68,7 +70,7 @@ fn a_revoked_grant_is_recorded_once_and_the_runner_asked_to_end_the_child() {
     let rows = world.service.inner.store.all_evidence(&id).unwrap();
     let row = rows.iter().find(|row| row.kind == EvidenceKind::GrantRevoked).unwrap();
     assert!(
-        row.detail.starts_with("FORBIDDEN: the resource project names a root"),
+        row.detail.starts_with("FORBIDDEN: lies in no directory that the configuration admits"),
         "{}",
         row.detail
     );
@@ -110,5 +112,23 @@ fn an_unknown_and_a_foreign_attempt_are_not_found_alike() {
     for absent in [&id, &attempt("never")] {
         assert_eq!(refusal(other.stop_revoked(absent)).code, Code::NotFound);
     }
+    assert_eq!(world.row(&id).evidence_count, 1);
+}
+
+#[test]
+fn a_directory_that_only_the_launching_process_named_is_not_revoked() {
+    let world = World::new();
+    let id = granted(&world);
+    let refused = refusal(world.another(owner().as_str()).stop_revoked(&id));
+    assert_eq!(refused.message, "every grant of the attempt holds");
+    assert_eq!(world.row(&id).evidence_count, 1);
+}
+
+#[test]
+fn a_directory_that_is_gone_is_not_revoked() {
+    let world = World::new();
+    let id = granted(&world);
+    std::fs::remove_dir(world.root.join("project")).unwrap();
+    assert_eq!(refusal(world.service.stop_revoked(&id)).code, Code::Unavailable);
     assert_eq!(world.row(&id).evidence_count, 1);
 }

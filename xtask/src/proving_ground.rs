@@ -15,17 +15,18 @@ use std::fs;
 
 /// The variable that marks every process of an attempt.
 const MARKER: &str = "PLACEMENT_ATTEMPT_ID";
-/// The owner of every attempt on a bench.
+/// The owner of every attempt on a proving ground.
 pub(crate) const OWNER: &str = "local:check";
 
 /// Holds a host; its root, working directory and temporary base go when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Bench {
+pub(crate) struct ProvingGround {
     host: Placement,
+    runner: Option<Utf8PathBuf>,
     directory: TempRoot,
 }
 
-impl Bench {
+impl ProvingGround {
     /// Opens a host whose runner is this program itself, or the one at a path.
     pub(crate) fn open(runner: Option<&Utf8Path>) -> Result<Self, Failure> {
         let directory = TempRoot::new();
@@ -33,16 +34,13 @@ impl Bench {
             let path = directory.join(name);
             fs::create_dir(&path).map_err(|error| Failure::io("make", &path, &error))?;
         }
-        let builder = Placement::builder()
-            .root(directory.join("root"))
-            .owner(OWNER)
-            .temporary_base(directory.join("tmp"));
-        let builder = match runner {
-            Some(path) => builder.runner_at(path),
-            None => builder.runner_itself(),
-        };
-        let host = builder.open().map_err(|error| told("open a host", &error))?;
-        Ok(Self { host, directory })
+        let host = open(&directory, runner)?;
+        Ok(Self { host, runner: runner.map(Utf8Path::to_owned), directory })
+    }
+
+    /// Opens a second host on the same root, as after a crash of the first.
+    pub(crate) fn another_host(&self) -> Result<Placement, Failure> {
+        open(&self.directory, self.runner.as_deref())
     }
 
     /// Returns the host.
@@ -120,6 +118,18 @@ pub(crate) fn end(processes: &[ProcessIdentity]) {
 /// Makes a failure from what the facade says.
 pub(crate) fn told(what: &str, error: &placement::Error) -> Failure {
     Failure::new(format!("cannot {what}: {error}"))
+}
+
+fn open(directory: &TempRoot, runner: Option<&Utf8Path>) -> Result<Placement, Failure> {
+    let builder = Placement::builder()
+        .root(directory.join("root"))
+        .owner(OWNER)
+        .temporary_base(directory.join("tmp"));
+    let builder = match runner {
+        Some(path) => builder.runner_at(path),
+        None => builder.runner_itself(),
+    };
+    builder.open().map_err(|error| told("open a host", &error))
 }
 
 /// Finds the processes that were started with an attempt's marker.
