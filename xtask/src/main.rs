@@ -8,6 +8,7 @@
 mod bench;
 mod ci;
 mod command;
+mod crash;
 mod docs;
 mod fixture_check;
 mod floors;
@@ -20,6 +21,7 @@ mod stub_model;
 mod tidy;
 mod workspace;
 
+use camino::Utf8PathBuf;
 use clap::{Parser, Subcommand};
 use command::Failure;
 use std::process::ExitCode;
@@ -47,6 +49,14 @@ enum Command {
     Docs,
     /// Run every scenario in fixtures/launches through the facade
     FixtureCheck(fixture_check::Arguments),
+    /// Kill the host, the runner or both at every crash point and look whether everything holds
+    Crash(crash::Arguments),
+    /// Runs cases for `crash`
+    #[command(hide = true)]
+    CrashWorker {
+        /// The program with crash points
+        host: Utf8PathBuf,
+    },
     /// Serve a model that does what the prompt says, on the loopback address
     StubModel {
         /// The port to listen on; 0 takes a free one
@@ -80,6 +90,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Package => package::run(&Workspace::load()?),
         Command::Docs => docs::run(&Workspace::load()?),
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
+        Command::Crash(arguments) => crash::run(&arguments),
+        Command::CrashWorker { host } => crash::serve(&host),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -149,6 +149,32 @@ fn what_was_acknowledged_right_before_another_attachment_does_not_come_again() {
 }
 
 #[test]
+fn what_is_acknowledged_when_the_end_was_told_does_not_come_again() {
+    let world = world();
+    let attempt = world.launch_shell("while [ ! -e go ]; do sleep 0.01; done; echo one");
+    let id = attempt.id().clone();
+    let (_, mut data) = bind(&world.door(&id), "recipient", 2);
+    File::create(world.work().join("go")).expect("the directory is writable");
+    let mut last = 0;
+    loop {
+        match data.receive().expect("the end is told before the link is closed") {
+            FromRunner::Chunk(chunk) => last = chunk.sequence,
+            FromRunner::Eof(eof) => last = eof.sequence,
+            FromRunner::Exit { .. } | FromRunner::InputAck(_) | FromRunner::ResizeAck(_) => {}
+            FromRunner::Finished { .. } => break,
+        }
+    }
+    assert_eq!(last, 3, "a chunk and two ends");
+    data.acknowledge(last);
+    // As by the death of the host: it has no time to look whether it was heard.
+    drop(data);
+    let next = world.another_host();
+    next.wait(&id, None).expect("the attempt is recorded");
+    let attached = next.attach(&id).expect("what ended is served from its log");
+    assert_eq!(attached.output().count(), 0, "{}", world.told(&id));
+}
+
+#[test]
 fn whoever_is_not_bound_gets_no_data_link() {
     let world = world();
     let attempt = world.launch_shell("exec sleep 600");

@@ -12,7 +12,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn started(world: &World, options: &[&str]) -> AttemptId {
     let program = ["--", "/bin/sh", "-c", "exec sleep 300"];
     let said = world.program().run([&["start"], options, &program[..]].concat());
-    AttemptId::parse(said.stdout.trim()).expect("it prints the attempt")
+    let id = AttemptId::parse(said.stdout.trim()).expect("it prints the attempt");
+    // The one who started it has ended; that is recorded when its runner sees it.
+    wait_until(PATIENCE, "the loss of the host", || world.kinds(&id).contains(&"host.lost"));
+    id
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::places::{Home, make_home, make_temporary};
 use crate::{program, workdir};
 use camino::Utf8PathBuf;
 use placement_contract::{EvidenceKind, LaunchRequest, PlannedExecutable};
+use placement_crash::point;
 use placement_executable::{KnownDigests, Measured, Measuring, STEP_BYTES_MAX, search};
 use placement_homes::{AttemptDir, TemporaryDir};
 use placement_paths::Dir;
@@ -109,27 +110,32 @@ impl Materialization {
         let (next, evidence) = match std::mem::replace(&mut self.stage, Stage::Ended) {
             Stage::Home => {
                 let home = make_home(attempt)?;
+                point("runner.home.made");
                 let evidence = (EvidenceKind::HomeCreated, "private home".to_owned());
                 (Stage::Temporary { home }, Some(evidence))
             }
             Stage::Temporary { home } => {
                 let tmp = make_temporary(inputs.temporary_base.as_deref(), attempt)?;
+                point("runner.temporary.made");
                 (Stage::Environment { home, tmp }, None)
             }
             Stage::Environment { home, tmp } => {
                 let owned =
                     Owned { search_path: &inputs.search_path, home: &home.path, tmp: tmp.path() };
                 let environment = environment::build(&inputs.request, &inputs.values, &owned)?;
+                point("runner.environment.built");
                 (Stage::WorkingDirectory { home, tmp, environment }, None)
             }
             Stage::WorkingDirectory { home, tmp, environment } => {
                 let working_directory =
                     workdir::open(&inputs.request, &inputs.grants, &home.directory)?;
+                point("runner.working-directory.opened");
                 let home = home.path;
                 (Stage::Program(Places { home, tmp, environment, working_directory }), None)
             }
             Stage::Program(places) => {
                 let measuring = Box::new(find(inputs)?);
+                point("runner.program.found");
                 (Stage::Measuring { places, measuring }, None)
             }
             Stage::Measuring { places, measuring } => {
@@ -164,6 +170,7 @@ fn measure(
             if let Some(planned) = planned {
                 program::check_planned(planned, program.measurement())?;
             }
+            point("runner.program.measured");
             let detail = program::describe(&program);
             let evidence = (EvidenceKind::ExecutableMeasured, detail);
             Ok((Stage::Measured { places, program }, Some(evidence)))

@@ -395,9 +395,16 @@ impl Placement {
     ) -> Result<AttemptHandle, Error> {
         let rules = Rules::of(request);
         let deadline = Instant::now() + request.timeouts.start();
+        let mut is_settled = false;
         loop {
             let attempt = self.service().recorded(attempt_id)?;
             match attempt.execution_state {
+                // A start whose runner has died goes on by nobody: what became of it is found out
+                // now, once.
+                ExecutionState::Starting if !is_settled && self.has_ended(attempt_id)? => {
+                    is_settled = true;
+                    self.reconcile(attempt_id)?;
+                }
                 // Its host is about to start it, and its runner has no socket yet: no event tells.
                 ExecutionState::Intended | ExecutionState::Starting
                     if Instant::now() < deadline =>
@@ -424,6 +431,11 @@ impl Placement {
                 }
             }
         }
+    }
+
+    fn has_ended(&self, attempt_id: &AttemptId) -> Result<bool, Error> {
+        let now = Some(Instant::now());
+        Ok(self.service().wait_ended(attempt_id, now)? == Waited::Ended)
     }
 
     /// Cleans up after a start that was refused; what fails here is left to a later cleanup, since

@@ -14,6 +14,7 @@ use placement_contract::{
     CleanupScope, Code, EvidenceKind, ExecutionState, Generation, LaunchRequest, Mechanism,
     Refusal, RunnerId, Secret,
 };
+use placement_crash::point;
 use placement_executable::KnownDigests;
 use placement_homes::{
     AliveLock, AttemptDir, CONTROL_SOCKET, DATA_SOCKET, HomeKey, LogLimits, LogWriter, Root,
@@ -97,18 +98,22 @@ impl Claimed {
         let request = row.request().map_err(|_| storage("the stored request is malformed"))?;
         let grants = row.grants().map_err(|_| storage("the stored grants are malformed"))?;
         let (attempt_dir, digests) = make_attempt_dir(order)?;
+        point("runner.attempt-directory.made");
         let failed = |phrase: &str| {
             NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())
         };
         attempt_dir.reserve_exit_record();
         let alive =
             attempt_dir.lock_alive().map_err(|_| failed("the runner's lock could not be taken"))?;
+        point("runner.alive.locked");
         let output = make_output(&request, &attempt_dir, order)
             .ok_or_else(|| failed("the output log could not be made"))?;
+        point("runner.log.made");
         let socket = |name| bind(attempt_dir.dir().as_fd(), name);
         let control =
             socket(CONTROL_SOCKET).map_err(|_| failed("the control socket could not be made"))?;
         let data = socket(DATA_SOCKET).map_err(|_| failed("the data socket could not be made"))?;
+        point("runner.sockets.bound");
         let contained = row.required_cleanup == CleanupScope::ContainedTree;
         Ok(Self {
             request,

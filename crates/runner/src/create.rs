@@ -10,6 +10,7 @@ use crate::stop::StopCause;
 use placement_contract::{
     CleanupScope, Code, EvidenceKind, ExecutableKind, ExecutionState, Mechanism, StreamName,
 };
+use placement_crash::point;
 use placement_executable::Measured;
 use placement_homes::StreamEnd;
 use placement_identity::{IdentityError, ProcessIdentity};
@@ -94,6 +95,7 @@ impl Runner {
             Some(site) => Some(self.create_leaf(site, &leaf_name)?),
             None => None,
         };
+        point("runner.child.placed");
         self.spawn(ready, leaf)
     }
 
@@ -148,6 +150,7 @@ impl Runner {
                 return Err(NotStarted::plain(Code::Unavailable, error.to_string()));
             }
         };
+        point("runner.child.gated");
         self.pipes = plumbing.pipes;
         self.window = plumbing.theirs.into_window();
         if self.window.is_some() {
@@ -207,6 +210,7 @@ impl Runner {
             }
         };
         self.tree = Some(Tree::new(containment, opened.leader));
+        point("runner.program.executed");
         self.publish(way(kind, opened.way), stdin, by);
         Ok(())
     }
@@ -225,12 +229,14 @@ impl Runner {
         self.open_input(stdin);
         self.deadline = self.request.supervision.deadline().map(|run| Instant::now() + run);
         self.acknowledge_start();
+        point("runner.start.acknowledged");
     }
 
     fn await_exec(&mut self, gated: Gated) -> Result<Opened, NotStarted> {
         let by = Instant::now() + EXEC;
         self.gate = Gate::Open;
         let mut released = gated.release();
+        point("runner.gate.opened");
         loop {
             released = match released.outcome() {
                 ExecOutcome::Opened(opened) => return Ok(opened),

@@ -4,6 +4,7 @@ use crate::refused::NotStarted;
 use crate::runner::Runner;
 use crate::scribe::Entry;
 use placement_contract::{CleanupScope, EvidenceKind, ExecutionState, StreamName};
+use placement_crash::point;
 use placement_homes::{AttemptDir, StreamEnd};
 use placement_identity::{GroupPresence, ProcessIdentity, observe_group};
 use placement_protocol::{FromRunner, OrderReply};
@@ -16,6 +17,9 @@ const PROOF: Duration = Duration::from_secs(5);
 const PROOF_ROUND: Duration = Duration::from_millis(5);
 /// How long the store is waited for at the very end, before an exit record is left instead.
 const STORE: Duration = Duration::from_secs(10);
+/// How long a recipient that still has something to acknowledge is heard after it was told the end:
+/// one that is awake answers at once, and nobody is to wait for one that is not.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 impl Runner {
     /// Tells the host that the program runs, and lets go of the port.
@@ -43,10 +47,12 @@ impl Runner {
         // Before the leaf goes with its counts.
         self.record_oom_kills();
         let mut rows = self.proof_rows();
+        point("runner.scope.proven");
         rows.push(Draft::new(EvidenceKind::RunnerFinished, self.closing_phrase()));
         self.scribe.push(Entry::rows(rows));
         // A log that cannot say that it ended is known to be by the runner's lock.
         self.output.finish().ok();
+        point("runner.log.ended");
         self.await_scribe();
         // Acknowledgments that have come are taken; later ones go to the log.
         self.turn(Some(Instant::now()));
@@ -56,13 +62,28 @@ impl Runner {
         self.tell_exit();
         let generation = self.desk.generation();
         self.desk.tell(FromRunner::Finished { generation });
+        self.take_last_acknowledgments();
         // Names that stay are removed with the directory; nobody answers behind them.
         self.attempt_dir.remove_sockets().ok();
+        point("runner.sockets.removed");
         let Self { scribe, attempt_dir, alive, .. } = self;
         leave_record(scribe.close(), &attempt_dir);
         // What stays is removed by the cleanup.
         attempt_dir.release_exit_reserve().ok();
         drop(alive);
+        point("runner.alive.released");
+    }
+
+    /// Hears the recipient out, until it has acknowledged everything or closes its link.
+    ///
+    /// What it acknowledged must not come again, and it may be killed before it finds that nobody
+    /// heard that, and writes it into the log itself.
+    fn take_last_acknowledgments(&mut self) {
+        let by = Instant::now() + LAST_WORDS;
+        while self.desk.data().is_some() && !self.output.is_acknowledged() && Instant::now() < by {
+            self.turn(Some(by));
+        }
+        point("runner.last-words.taken");
     }
 
     /// Serves its sockets until everything is written, at most ten seconds.

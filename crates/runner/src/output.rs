@@ -3,6 +3,7 @@
 use crate::memory_spool::MemorySpool;
 use placement_contract::limits::{CHUNK_BYTES_MAX, COALESCE_MS};
 use placement_contract::{Generation, StreamName};
+use placement_crash::point;
 use placement_homes::{
     LogItem, LogReader, LogWriter, RECORD_OVERHEAD_BYTES, Record, RecordKind, StreamEnd,
     TAIL_BYTES_MAX,
@@ -196,6 +197,7 @@ impl Output {
         let own = &mut self.streams[place(stream)];
         if !own.waiting.is_empty() {
             self.spool.append(stream, &mut own.waiting, self.tail)?;
+            point("runner.output.spooled");
             own.since = None;
         }
         if let End::Reached(end) = own.end {
@@ -217,6 +219,7 @@ impl Output {
             // frames go beside it.
             link.queue(frame_of(record, self.window.generation())).map_err(SpoolFailed::because)?;
             self.window.record_sent(sequence);
+            point("runner.output.queued");
         }
         Ok(())
     }
@@ -231,12 +234,11 @@ impl Output {
             return Ok(());
         }
         match &mut self.spool {
-            Spool::File(file) => file.writer.acknowledge(through).map_err(SpoolFailed::because),
-            Spool::Memory(spool) => {
-                spool.acknowledge(through);
-                Ok(())
-            }
+            Spool::File(file) => file.writer.acknowledge(through).map_err(SpoolFailed::because)?,
+            Spool::Memory(spool) => spool.acknowledge(through),
         }
+        point("runner.output.acknowledged");
+        Ok(())
     }
 
     /// Binds a newer attachment; what was not acknowledged is sent again.

@@ -6,6 +6,7 @@ use crate::refused::NotStarted;
 use crate::runner::Runner;
 use crate::scribe::Entry;
 use placement_contract::EvidenceKind;
+use placement_crash::point;
 use placement_homes::{HomeKey, Root};
 use placement_process::Signals;
 use placement_protocol::{LaunchOrder, OrderReply};
@@ -14,6 +15,7 @@ use placement_transport::Link;
 
 /// Runs one attempt.
 pub(crate) fn run(order: LaunchOrder, port: Link, signals: Signals) {
+    point("runner.order.taken");
     match Runner::claim(order, port, signals) {
         Ok(mut runner) => {
             let outcome = runner.live();

@@ -8,6 +8,7 @@ use placement_contract::limits::DRAIN_IDLE_MS;
 use placement_contract::{
     CleanupScope, EvidenceKind, ExecutionState, Leftovers, Mechanism, StreamName,
 };
+use placement_crash::point;
 use placement_homes::StreamEnd;
 use placement_identity::Signal;
 use placement_process::{CgroupLeaf, Tree, TreeState, WaitError};
@@ -112,6 +113,7 @@ impl Runner {
             // Nobody else reaps it, so an error passes: the next turn asks again.
             Ok(None) | Err(WaitError::Running | WaitError::Wait(_)) => return Phase::Running,
         };
+        point("runner.exit.observed");
         self.exit = exit;
         self.state = ExecutionState::Exited;
         self.deadline = None;
@@ -257,6 +259,7 @@ impl Runner {
             // It has ended, and its group was dealt with.
             tree.reap_leader().ok();
         }
+        point("runner.leader.reaped");
         self.output.admit_tail();
         let drain = Drain::start(now, self.request.timeouts.drain(), IDLE);
         self.close(drain, held_outside, now)
@@ -277,6 +280,7 @@ impl Runner {
             return Phase::Closing { drain, held_outside };
         }
         self.pipes = Pipes::default();
+        point("runner.pipes.closed");
         if !self.output.is_settled() {
             let loss = self.output.loss();
             self.record(
@@ -377,6 +381,7 @@ impl Runner {
                 StopStep::Term => {
                     if !self.has_exited() {
                         let detail = self.terminate(tree);
+                        point("runner.termination.sent");
                         self.record(EvidenceKind::SignalTerm, detail);
                     }
                 }
@@ -384,6 +389,7 @@ impl Runner {
                 StopStep::Escalate if self.has_exited() => {}
                 StopStep::Kill | StopStep::Escalate => {
                     let detail = self.kill(tree);
+                    point("runner.kill.sent");
                     self.record(EvidenceKind::SignalKill, detail);
                 }
             }

@@ -10,6 +10,7 @@ use crate::tree::RecordedLeaf;
 use placement_contract::{
     Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, LaunchRequest, Refusal,
 };
+use placement_crash::point;
 use placement_homes::TemporaryDir;
 use placement_identity::{
     AbsenceProof, GroupAbsence, GroupPresence, Observer, Presence, ProcessIdentity, boot_id,
@@ -75,6 +76,7 @@ impl Service {
                 return Err(conflict(reason).with_hint(hint));
             }
         };
+        point("service.scope.proven");
         match self.remove(row, request, &gone) {
             Ok(kept) => {
                 let detail = format!("{}; {kept}", gone.because());
@@ -144,13 +146,16 @@ impl Service {
         let Some(directory) = directory else { return Ok("there is no home") };
         if let Some(temporary) = TemporaryDir::open(&directory).map_err(|e| with_errno(&e))? {
             temporary.remove(gone).map_err(|error| with_errno(&error))?;
+            point("service.temporary.removed");
         }
         directory.remove_sockets().map_err(|error| with_errno(&error))?;
+        point("service.sockets.removed");
         directory.release_exit_reserve().map_err(|error| with_errno(&error))?;
         if request.supervision.keep_home {
             return Ok("the home is kept as the launch asked");
         }
         directory.remove_home(gone).map_err(|error| with_errno(&error))?;
+        point("service.home.removed");
         Ok("the home is removed")
     }
 }

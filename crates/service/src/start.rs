@@ -10,6 +10,7 @@ use placement_contract::{
     Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Id, LaunchRequest, RecipientId,
     Refusal, Secret,
 };
+use placement_crash::point;
 use placement_identity::{Pid, ProcessIdentity};
 use placement_policy::{Snapshot, resolve};
 use placement_process::spawn_runner;
@@ -196,6 +197,7 @@ impl Service {
         let mut port = Link::new(stream, LinkKind::HostPort);
         let runner = spawn_runner(self.inner.runner.program(), [RUNNER_ARGUMENT], theirs)
             .map_err(not_started)?;
+        point("service.runner.spawned");
         let pid = runner.pid();
         let pidfd = runner.pidfd().try_clone_to_owned();
         let weak = Arc::downgrade(&self.inner);
@@ -220,7 +222,11 @@ impl Service {
                 | placement_transport::HelloError::Refused(_)
                 | placement_transport::HelloError::Silent(_) => LinkError::Closed,
             })
-            .and_then(|_| port.call(order, deadline));
+            .and_then(|_| {
+                point("service.order.ready");
+                port.call(order, deadline)
+            });
+        point("service.order.answered");
         let answer = match answer {
             Ok(frame) => match OrderReply::from_frame(&frame) {
                 Ok(OrderReply::Started { attempt_id }) if attempt_id == row.attempt_id => {

@@ -11,6 +11,7 @@ use crate::tree::{RecordedTree, TreeEnd, end_tree};
 use crate::verdict::{LeaderSeen, RunnerSeen};
 use crate::wait::wait_readable;
 use placement_contract::{Attempt, AttemptId, CleanupState, EvidenceKind, ExecutionState, Refusal};
+use placement_crash::point;
 use placement_identity::{Presence, Signal, Verified};
 use placement_process::{GroupSignalError, signal_group_through_pidfd};
 use placement_protocol::{Stop, StopMode};
@@ -79,7 +80,10 @@ impl Service {
     fn stop_live(&self, row: &Row, mode: StopMode) -> Result<Option<Row>, Refusal> {
         let stop = Stop { mode, grace_ms: None };
         match self.ask_stop(row, stop) {
-            Ok(reply) if reply.accepted => return Ok(Some(self.await_record(row)?)),
+            Ok(reply) if reply.accepted => {
+                point("service.stop.accepted");
+                return Ok(Some(self.await_record(row)?));
+            }
             Ok(_) | Err(NoAnswer::NotConnected | NoAnswer::Silent | NoAnswer::Refused(_)) => {}
         }
         match self.runner_seen(row) {

@@ -12,6 +12,7 @@ use crate::wait::{is_past, left, wait_for};
 use placement_contract::{
     AttemptId, Code, EvidenceKind, ExecutionState, Generation, RecipientId, Refusal,
 };
+use placement_crash::point;
 use placement_protocol::{FromRecipient, FromRunner, Hello, InputRefused, LinkKind, ResizeRefused};
 use placement_store::{ChildIdentity, Row};
 use placement_transport::{Filled, Link, LinkError, connect, open};
@@ -153,6 +154,7 @@ impl Streams {
         match &mut self.phase {
             Phase::Linked(_) => {
                 self.tell_acknowledged(through);
+                point("service.output.acknowledged");
                 Ok(())
             }
             Phase::Log(Some(log)) => log.acknowledge(through),

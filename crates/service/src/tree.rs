@@ -2,6 +2,7 @@
 
 use crate::limits::TREE_EMPTY;
 use crate::wait::wait_readable;
+use placement_crash::point;
 use placement_identity::{Observer, ProcessIdentity, Signal};
 use placement_process::{
     CgroupLeaf, LeafPresence, NamespacePresence, PidNamespace, Population, TreeGone,
@@ -63,10 +64,12 @@ impl RecordedLeaf<'_> {
 
 /// Kills everything in a tree and waits until nothing is left of it, within [`TREE_EMPTY`].
 pub(crate) fn end_tree(recorded: &RecordedTree<'_>) -> TreeEnd {
-    match recorded {
+    let end = match recorded {
         RecordedTree::Leaf(leaf) => end_leaf(leaf),
         RecordedTree::Namespace(init) => end_namespace(init),
-    }
+    };
+    point("service.tree.ended");
+    end
 }
 
 /// Its init dies with its runner; one that is still there is on its way, or is sent on it.

@@ -51,7 +51,7 @@ impl Store {
         if !TOKEN_BYTES.contains(&fresh.expose().len()) {
             return Err(AuthorityError::Length);
         }
-        self.write(Durability::Normal, |transaction| {
+        self.write("authority", Durability::Normal, |transaction| {
             transaction
                 .execute(
                     "INSERT OR IGNORE INTO placement_runner_authorities

@@ -101,7 +101,7 @@ impl Store {
     pub fn take_exit_record(&self, record: &ExitRecord) -> Result<Row, RecordError> {
         let digest = record.digest().expect("an exit record is bounded");
         let attempt_id = &record.attempt_id;
-        self.write(Durability::Durable, |transaction| {
+        self.write("record.taken", Durability::Durable, |transaction| {
             let row = load(transaction, attempt_id)?.ok_or(RecordError::NotFound)?;
             if is_taken(transaction, attempt_id, &digest)? {
                 return Ok(row);

@@ -164,7 +164,7 @@ impl Store {
         &self,
         attempts: impl IntoIterator<Item = &'a AttemptId>,
     ) -> Result<usize, StoreError> {
-        self.write(Durability::Normal, |transaction| {
+        self.write("observation", Durability::Normal, |transaction| {
             let stamp = later_than_others(transaction, self.now())?;
             let mut touch = transaction
                 .prepare_cached(

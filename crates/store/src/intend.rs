@@ -91,7 +91,7 @@ impl Store {
     /// already; nothing is stored then.
     pub fn intend(&self, new: &NewAttempt<'_>, detail: &str) -> Result<Intended, IntendError> {
         let attempt_id = &new.request.attempt_id;
-        self.write(Durability::Durable, |transaction| {
+        self.write("intent.recorded", Durability::Durable, |transaction| {
             let request = new.request;
             if let Some(row) =
                 load_by_key(transaction, &request.owner_id, &request.idempotency_key)?

@@ -115,7 +115,7 @@ impl Store {
     /// [`PruneError`]; everything is as it was.
     pub fn prune(&self, seen: &Row, outcome: Outcome) -> Result<Pruned, PruneError> {
         let attempt_id = &seen.attempt_id;
-        self.write(Durability::Normal, |transaction| {
+        self.write("receipt", Durability::Normal, |transaction| {
             let Some(row) = load(transaction, attempt_id)? else {
                 return find(transaction, attempt_id)?.ok_or(PruneError::NotFound);
             };

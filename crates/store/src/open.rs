@@ -41,6 +41,16 @@ pub enum Role {
     Runner,
 }
 
+impl Role {
+    /// Returns the word for it.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Runner => "runner",
+        }
+    }
+}
+
 /// A store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -172,7 +182,7 @@ impl Store {
                     Some(connection) => connection,
                     None => prepare(&paths.database, &lock, &here)?,
                 };
-                Ok(Self::new(connection, lock, clock, paths.database.clone()))
+                Ok(Self::new(connection, lock, clock, paths.database.clone(), Role::Service))
             }
         }
     }
@@ -189,7 +199,7 @@ impl Store {
         }
         let ready = ready(&paths.database, &here)?;
         let connection = ready.ok_or(OpenError::NotMigrated { known: SCHEMA })?;
-        Ok(Self::new(connection, open_lock(paths)?, clock, paths.database.clone()))
+        Ok(Self::new(connection, open_lock(paths)?, clock, paths.database.clone(), Role::Runner))
     }
 }
 

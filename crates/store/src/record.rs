@@ -183,7 +183,8 @@ impl Store {
     pub fn record(&self, change: &Change<'_>, durability: Durability) -> Result<Row, RecordError> {
         assert!(!change.rows.is_empty(), "a change has evidence");
         assert!(change.rows.len() <= ROWS_PER_CHANGE_MAX, "a change is bounded");
-        self.write(durability, |transaction| {
+        let last = change.rows.last().expect("a change has evidence");
+        self.write(last.kind.label(), durability, |transaction| {
             let row = load(transaction, change.attempt_id)?.ok_or(RecordError::NotFound)?;
             check_expected(&row, change)?;
             check_fields(&row, change.fields)?;

@@ -4,11 +4,13 @@ use crate::error::StoreError;
 use crate::limits::{LOCK_WAIT, WAL_BYTES_MAX};
 use crate::lock::LockFile;
 use crate::migrate::SCHEMA;
+use crate::open::Role;
 use crate::patience::Patience;
 use crate::queue::{Queue, Turn};
 use crate::sql::failed;
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{Clock, Timestamp};
+use placement_crash::point;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +38,7 @@ pub struct Store {
     clock: Arc<dyn Clock>,
     database: Utf8PathBuf,
     lock_wait: Duration,
+    role: Role,
 }
 
 #[derive(Debug)]
@@ -49,10 +52,11 @@ impl Store {
         lock: LockFile,
         clock: Arc<dyn Clock>,
         database: Utf8PathBuf,
+        role: Role,
     ) -> Self {
         let inner = Mutex::new(Inner { connection });
         let (writers, users) = (Queue::default(), Queue::default());
-        Self { inner, writers, users, lock, clock, database, lock_wait: LOCK_WAIT }
+        Self { inner, writers, users, lock, clock, database, lock_wait: LOCK_WAIT, role }
     }
 
     /// Waits for a store in which nobody writes this long instead of 5 seconds.
@@ -92,20 +96,26 @@ impl Store {
     /// The body's error, or the failure of the commit, leaves everything as it was. A durable commit is
     /// synced after the lock was given back: syncs of several writers at once become one, and none
     /// keeps the others waiting. The log is a sequence, so one that is synced holds all before it.
+    /// What is written has a name, so that no commit is without its crash points.
     pub(crate) fn write<T, E: From<StoreError>>(
         &self,
+        written: &'static str,
         durability: Durability,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        let value = self.commit(body)?;
+        let role = self.role.label();
+        let value = self.commit(written, body)?;
+        point(format_args!("{role}.{written}.committed"));
         if durability == Durability::Durable {
             self.sync_log()?;
+            point(format_args!("{role}.{written}.synced"));
         }
         Ok(value)
     }
 
     fn commit<T, E: From<StoreError>>(
         &self,
+        written: &'static str,
         body: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let log = log_of(&self.database);
@@ -123,6 +133,7 @@ impl Store {
             .map_err(failed("begin a transaction"))?;
         check_schema(&transaction)?;
         let value = body(&transaction)?;
+        point(format_args!("{}.{written}.uncommitted", self.role.label()));
         transaction.commit().map_err(failed("commit"))?;
         Ok(value)
     }

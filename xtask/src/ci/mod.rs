@@ -22,7 +22,12 @@ pub(crate) const TEST_COMMAND: &str = "cargo test --workspace";
 /// Runs every check.
 pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     let place = if is_root() { Some(Place::prepare(workspace)?) } else { None };
-    let cargo = Cargo { tree: place.as_ref().map_or(&workspace.root, Place::tree), place: &place };
+    let own_target = place.as_ref().and_then(Place::own_target);
+    let cargo = Cargo {
+        tree: place.as_ref().map_or(&workspace.root, Place::tree),
+        target: own_target.as_ref().unwrap_or(&workspace.target_directory),
+        place: &place,
+    };
 
     cargo.step("fmt --check")?;
     cargo.step("clippy --workspace --all-targets -- -D warnings")?;
@@ -33,6 +38,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     cargo.step("xtask package")?;
     cargo.step("build --workspace --bins")?;
     cargo.step("xtask fixture-check")?;
+    cargo.step("xtask crash --quick")?;
     match &place {
         Some(place) => unprivileged::run(&cargo, place)?,
         None => println!("ci: not root, so the tests above were the unprivileged ones"),
@@ -44,6 +50,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
 /// Cargo, run in the tree that is checked.
 struct Cargo<'a> {
     tree: &'a Utf8Path,
+    /// Where it builds.
+    target: &'a Utf8Path,
     place: &'a Option<Place>,
 }
 

@@ -48,6 +48,11 @@ pub(super) fn run(cargo: &Cargo, place: &Place) -> Result<(), Failure> {
     if let Some(delegated) = &delegated {
         run_fixtures(place, Some(delegated), &own, &["--mechanism", "cgroup"])?;
     }
+    // The program with crash points is there since the root's own run.
+    let armed = cargo.target.join("crash/debug/placement");
+    let crash = ["crash", "--quick", "--host", armed.as_str()];
+    run_own(place, delegated.as_ref(), &own, &crash)?;
+    run_own(place, None, &own, &crash)?;
     // Here it needs a user namespace; where there is none each scenario says so.
     run_fixtures(place, None, &own, &["--mechanism", "pid_namespace"])?;
     // What lies beside a host, and not the host itself, is the runner this time.
@@ -63,9 +68,19 @@ fn run_fixtures(
     rest: &[&str],
 ) -> Result<(), Failure> {
     let fixtures = place.tree().join("fixtures");
+    let words = [&["fixture-check", "--fixtures", fixtures.as_str()], rest].concat();
+    run_own(place, delegated, own, &words)
+}
+
+/// Runs a check of this program as the ordinary user.
+fn run_own(
+    place: &Place,
+    delegated: Option<&Delegated>,
+    own: &Utf8Path,
+    words: &[&str],
+) -> Result<(), Failure> {
     let mut command = demoted(place, delegated, own);
-    command.args(["fixture-check", "--fixtures", fixtures.as_str()]).args(rest);
-    step(command.current_dir(place.tree()))?;
+    step(command.args(words).current_dir(place.tree()))?;
     refuse_survivors(delegated, own)
 }
 

@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#[cfg(all(feature = "points", not(debug_assertions)))]
+compile_error!("crash points are for campaigns: a release build must not have them");
+
+#[cfg(feature = "points")]
+mod freeze;
+
+use std::fmt;
+
+/// Announces that this process is at a named point.
+#[inline]
+pub fn point(name: impl fmt::Display) {
+    #[cfg(feature = "points")]
+    freeze::at(&name.to_string());
+    #[cfg(not(feature = "points"))]
+    drop(name);
+}
