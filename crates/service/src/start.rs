@@ -29,7 +29,8 @@ use std::time::Instant;
 /// What a start came to.
 #[derive(Debug)]
 pub struct Started {
-    /// The attempt as it is recorded now; still starting where the start budget ran out.
+    /// The attempt as it is recorded now; where the start budget ran out still starting, or
+    /// intended if the runner has not claimed it yet.
     pub attempt: Attempt,
     /// The output, if this call is the one that started the attempt.
     pub streams: Option<Streams>,
@@ -49,7 +50,8 @@ impl Service {
     /// Starts a prepared attempt and waits for its child within the launch's start budget.
     ///
     /// An attempt that is not intended any more is returned as it is recorded. Where the budget
-    /// runs out first the start goes on, and the attempt is returned as starting.
+    /// runs out first the start goes on, and the attempt is returned as starting, or as intended if
+    /// the runner has not claimed it yet.
     ///
     /// # Errors
     /// `NOT_FOUND`; FORBIDDEN and the like where a grant no longer holds (`grant.refused`); DENIED
