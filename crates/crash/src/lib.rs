@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
 #[cfg(all(feature = "points", not(debug_assertions)))]
 compile_error!("crash points are for campaigns: a release build must not have them");
 

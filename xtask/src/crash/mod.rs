@@ -83,6 +83,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             build(&guard.copy(workspace)?, &workspace.target_directory.join("crash-sabotaged"))?
         }
     };
+    if arguments.sabotage == Some(Guard::Signal) && !pool::can_be_apart() {
+        let why = "crash: without this guard whoever has the number of a dead process is signalled, \
+                   so it needs a PID namespace of its own, and that root";
+        return Err(Failure::nothing_shown(why));
+    }
     let all = !arguments.quick && arguments.only.is_none();
     campaign(arguments, &host, if all { &points } else { &[] })
 }

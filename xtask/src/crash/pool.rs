@@ -5,11 +5,24 @@ use super::case::{self, Answer, Job};
 use super::processes;
 use crate::command::{Failure, program};
 use camino::Utf8Path;
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::ops::ControlFlow;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
+
+/// What lets each worker have a PID namespace of its own: the numbers that it gives away are not those
+/// of the machine, and what it signals by mistake is its own.
+const APART: &[&str] = &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
+/// Says whether workers can be had apart: with privilege.
+pub(super) fn can_be_apart() -> bool {
+    let [name, options @ ..] = APART else { return false };
+    let mut unshare = program(name);
+    unshare.args(options).arg("true").stdout(Stdio::null()).stderr(Stdio::null());
+    unshare.status().is_ok_and(|status| status.success())
+}
 
 /// Runs jobs on so many workers and hands each answer over as it comes, until `take` has had enough.
 pub(super) fn run(
@@ -22,10 +35,11 @@ pub(super) fn run(
     let queue = Mutex::new(jobs.iter());
     let (sender, answers) = mpsc::channel();
     std::thread::scope(|scope| {
+        let apart = can_be_apart();
         for _ in 0..workers.max(1) {
             let (queue, enough, sender) = (&queue, &enough, sender.clone());
             scope.spawn(move || {
-                let mut worker = Worker::start(host);
+                let mut worker = Worker::start(host, apart);
                 while !enough.load(Ordering::Relaxed) {
                     let job = queue.lock().expect("no thread fails while it holds it").next();
                     let Some(job) = job else { break };
@@ -75,10 +89,13 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(host: &Utf8Path) -> Result<Self, String> {
+    fn start(host: &Utf8Path, apart: bool) -> Result<Self, String> {
         let own = std::env::current_exe().map_err(|error| format!("find this program: {error}"))?;
-        let mut command = program(own);
-        command.args(["crash-worker", host.as_str()]);
+        let own = own.into_os_string();
+        let words = APART.iter().filter(|_| apart).map(OsString::from).chain([own]);
+        let mut words = words.chain(["crash-worker".into(), OsString::from(host.as_str())]);
+        let mut command = program(words.next().expect("this program is one of the words"));
+        command.args(words);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(|error| format!("start a worker: {error}"))?;
         let answers = BufReader::new(child.stdout.take().expect("standard output is piped"));

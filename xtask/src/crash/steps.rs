@@ -43,6 +43,9 @@ const LOOKS: &[&str] = &[
     "snapshot",
     "prove_gone",
     "watch_host",
+    "check_owner",
+    "check_offered",
+    "check_environment",
     "gone_or_late",
     // It only puts values together.
     "c_strings",
@@ -50,7 +53,6 @@ const LOOKS: &[&str] = &[
     "closing_phrase",
     "conflict",
     "containment_phrase",
-    "detail",
     "first_streams",
     "no_containment",
     "not_committed",
