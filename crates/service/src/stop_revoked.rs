@@ -4,8 +4,7 @@ use crate::Service;
 use crate::refusal::{conflict, unavailable};
 use crate::service::Found;
 use crate::stop::IfUncertain;
-use camino::Utf8PathBuf;
-use placement_contract::{Access, Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Refusal};
+use placement_contract::{Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Refusal};
 use placement_protocol::StopMode;
 use placement_resources::{ResolvedGrant, admit};
 use placement_store::{Draft, Durability, Fields, Row};
@@ -45,8 +44,8 @@ impl Service {
     /// no revocation.
     fn revoked_grant(&self, row: &Row) -> Result<Option<Refusal>, Refusal> {
         let mut snapshot = self.snapshot();
-        for (directory, access) in recorded_roots(row)? {
-            match snapshot.admit_named(&directory, access) {
+        for grant in row.grants::<ResolvedGrant>()? {
+            match snapshot.admit_named(&grant.root, grant.access) {
                 Err(refusal) if refusal.code == Code::Forbidden => return Ok(Some(refusal)),
                 Ok(_) | Err(_) => {}
             }
@@ -73,12 +72,4 @@ impl Service {
         let committed = self.commit(row, &rows, &Fields::default(), Durability::Normal)?;
         Ok(committed.is_some())
     }
-}
-
-/// Reads the roots that were granted, as they were resolved at admission.
-fn recorded_roots(row: &Row) -> Result<Vec<(Utf8PathBuf, Access)>, Refusal> {
-    let Some(json) = &row.grants_json else { return Ok(Vec::new()) };
-    let grants: Vec<ResolvedGrant> = serde_json::from_str(json)
-        .map_err(|_| Refusal::new(Code::Storage, "the recorded grants are malformed"))?;
-    Ok(grants.into_iter().map(|grant| (grant.root, grant.access)).collect())
 }
