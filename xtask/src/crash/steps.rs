@@ -59,10 +59,10 @@ const LOOKS: &[&str] = &[
     "order",
     "program",
     "unavailable",
+    "way",
     "with_errno",
     // It opens what ends with the process.
     "open",
-    "plumb",
     // One atomic publication, and only where the store cannot be written.
     "leave_record",
 ];
