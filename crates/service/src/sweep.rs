@@ -62,7 +62,7 @@ pub struct Reconciled {
 /// What became of all that are open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReconciledAll {
-    /// The attempts, the newest first.
+    /// The attempts: those that a living runner looks after, then the others, the newest of each first.
     pub attempts: Vec<Reconciled>,
     /// Attempts whose rows cannot be read; they keep no other from being looked at.
     pub unreadable: Vec<Unreadable>,
@@ -126,16 +126,24 @@ impl Service {
     /// STORAGE where the store cannot be read; what stands against one attempt is told with it.
     pub fn reconcile_all(&self) -> Result<ReconciledAll, Refusal> {
         let open = self.open_rows()?;
+        let (resting, rest): (Vec<Row>, Vec<Row>) =
+            open.rows.into_iter().partition(|row| self.is_at_rest(row));
+        if !resting.is_empty() {
+            self.inner.store.touch_observed(resting.iter().map(|row| &row.attempt_id))?;
+        }
         let batch = usize::try_from(SWEEP_ATTEMPTS_MAX).unwrap_or(1);
-        let settled =
-            open.rows.chunks(batch).flat_map(|rows| self.settle_side_by_side(rows.to_vec()));
+        let settled = rest.chunks(batch).flat_map(|rows| self.settle_side_by_side(rows.to_vec()));
         let told = |(row, settled): (Row, Result<Row, Refusal>)| Reconciled {
             attempt_id: row.attempt_id,
             settled: settled.map(|row| row.attempt()),
         };
-        let attempts = settled.map(told).collect();
         Ok(ReconciledAll {
-            attempts,
+            attempts: resting
+                .into_iter()
+                .map(|row| (row.clone(), Ok(row)))
+                .chain(settled)
+                .map(told)
+                .collect(),
             unreadable: open.corrupt.into_iter().map(Unreadable::from).collect(),
         })
     }

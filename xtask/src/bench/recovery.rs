@@ -82,16 +82,14 @@ fn look(setting: &Setting, ground: &ProvingGround) -> Result<Found, Failure> {
     Ok(Found { raw, recovered, launched })
 }
 
-/// A host of its own opens the root, lists what lives and looks after each.
+/// A host of its own opens the root and looks at all that is open.
 fn recovered(ground: &ProvingGround) -> Result<f64, Failure> {
     timed(|| {
         let host = ground.another_host()?;
-        let live = host.attempts().live().map_err(|error| told("list", &error))?.attempts;
-        if live.len() != LIVE {
-            return Err(Failure::new(format!("{} of {LIVE} are listed", live.len())));
-        }
-        for attempt in &live {
-            host.reconcile(&attempt.attempt_id).map_err(|error| told("reconcile", &error))?;
+        let decided = host.attempts().reconcile().map_err(|error| told("reconcile", &error))?;
+        let live = decided.attempts.iter().filter(|it| it.settled.is_ok()).count();
+        if live != LIVE {
+            return Err(Failure::new(format!("{live} of {LIVE} are decided")));
         }
         Ok(())
     })

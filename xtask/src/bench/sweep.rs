@@ -10,7 +10,7 @@ use std::time::Instant;
 
 const PER_ATTEMPT_MAX_US: f64 = 50.0;
 
-/// Measures a reconcile of each live attempt, in microseconds an attempt.
+/// Measures passes over live attempts, in microseconds an attempt.
 pub(super) fn measure(setting: &Setting) -> Result<Row, Failure> {
     let ground = setting.ground()?;
     let count = setting.pick(200, 50);
@@ -19,17 +19,21 @@ pub(super) fn measure(setting: &Setting) -> Result<Row, Failure> {
     let live = live?;
     let contenders = vec![
         Contender::new("`ps` once for each", by_ps),
+        Contender::new("ours", || swept(&ground)),
         Contender::new("ours", || reconciled(&ground, &live)),
         Contender::new("ours", || listed(&ground, live.len())),
     ];
     let all = alternate(setting.rounds(), contenders)?;
-    let [ps, reconciled, listed] = <[Series; 3]>::try_from(all).expect("three were measured");
+    let [ps, swept, reconciled, listed] = <[Series; 4]>::try_from(all).expect("four were measured");
     let line = |what: &str, ours| {
         Line::new(format!("{what}, per attempt of {count}"), Unit::Microseconds, ours)
             .beside(ps.clone())
     };
     let lines = vec![
-        line("reconcile", reconciled).at_most(PER_ATTEMPT_MAX_US),
+        Line::new("a sweep, per attempt of a pass", Unit::Microseconds, swept)
+            .beside(ps.clone())
+            .at_most(PER_ATTEMPT_MAX_US),
+        line("a reconcile of one after the other", reconciled),
         line("list of the live", listed),
     ];
     for attempt in live {
@@ -37,6 +41,15 @@ pub(super) fn measure(setting: &Setting) -> Result<Row, Failure> {
         finish(attempt)?;
     }
     Ok(Row { lines, skipped: Vec::new() })
+}
+
+fn swept(ground: &ProvingGround) -> Result<f64, Failure> {
+    let started = Instant::now();
+    let sweep = ground.host().sweep().map_err(|error| told("sweep", &error))?;
+    if sweep.reconciled == 0 || sweep.outcomes.iter().any(|swept| !swept.ok || swept.changed) {
+        return Err(Failure::new("a pass over what lives has changed something".to_owned()));
+    }
+    Ok(each(started, sweep.reconciled))
 }
 
 fn reconciled(ground: &ProvingGround, live: &[AttemptHandle]) -> Result<f64, Failure> {
