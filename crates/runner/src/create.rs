@@ -76,7 +76,7 @@ impl Runner {
             "placement-{}-{}-{}",
             self.attempt_dir.key(),
             runner.pid.get(),
-            runner.start_ticks
+            runner.pidfd_inode.unwrap_or(runner.start_ticks)
         );
         let leaf_path = match &site {
             Some(site) => Some(site.leaf_path(&leaf_name).map_err(|_| no_containment())?),

@@ -30,13 +30,13 @@ impl Report {
         if job.scenario == Scenario::Lost {
             // What came before the death of the runner is another scenario's matter.
             let alive = points.iter().rposition(|point| point.starts_with("runner."));
-            points.drain(..=alive.unwrap_or_default());
+            points.drain(..alive.map_or(0, |last| last + 1));
         }
         self.lives.push((job.clone(), points));
         self.broken += usize::from(!answer.violations.is_empty());
         self.failed += usize::from(answer.failed.is_some());
-        self.note("VIOLATION", job, &answer.violations);
-        self.note("FAILED", job, answer.failed.as_slice());
+        Self::note("VIOLATION", job, &answer.violations);
+        Self::note("FAILED", job, answer.failed.as_slice());
     }
 
     /// Takes a case.
@@ -54,12 +54,12 @@ impl Report {
         }
         self.broken += usize::from(!answer.violations.is_empty());
         self.failed += usize::from(answer.failed.is_some());
-        self.note("VIOLATION", job, &answer.violations);
-        self.note("FAILED", job, answer.failed.as_slice());
+        Self::note("VIOLATION", job, &answer.violations);
+        Self::note("FAILED", job, answer.failed.as_slice());
     }
 
     /// Tells a broken rule at once: a campaign is long.
-    fn note(&mut self, what: &str, job: &Job, violations: &[String]) {
+    fn note(what: &str, job: &Job, violations: &[String]) {
         if violations.is_empty() {
             return;
         }
