@@ -38,11 +38,13 @@ pub(crate) fn measure_pid_namespace() -> Result<(), Failure> {
     contain(probe, |namespace| namespace.map(Containment::PidNamespace))
 }
 
-/// No other process has the number while this one lives, and none that had it has the stamp.
+/// No process of this boot had or has both, where the kernel gives each a pidfd inode of its own; else
+/// none of this PID namespace.
 fn leaf_name() -> Result<String, Failure> {
     let own =
         ProcessIdentity::this_process().map_err(|_| Failure::at("reading the own identity"))?;
-    Ok(format!("pl-probe-{}-{}", own.pid, own.start_ticks))
+    let once = own.pidfd_inode.unwrap_or(own.start_ticks);
+    Ok(format!("pl-probe-{}-{once}", own.pid))
 }
 
 /// The escaped descendant must be counted, killed and proven gone. Whatever fails, what the probe

@@ -72,8 +72,15 @@ impl Runner {
     pub(crate) fn create_child(&mut self, ready: &Ready) -> Result<Created, NotStarted> {
         let by = self.start_by();
         let site = self.site()?;
-        // Another root may have an attempt of the same name; a runner is on the machine once.
-        let leaf_name = format!("placement-{}-{}", self.attempt_dir.key(), std::process::id());
+        // Another root may have an attempt of the same name, and another PID namespace a runner of the
+        // same number: whoever found a leaf of both under its own path would end a stranger's tree.
+        let runner = ProcessIdentity::this_process().map_err(|_| no_containment())?;
+        let leaf_name = format!(
+            "placement-{}-{}-{}",
+            self.attempt_dir.key(),
+            runner.pid.get(),
+            runner.pidfd_inode.unwrap_or(runner.start_ticks)
+        );
         let leaf_path = match &site {
             Some(site) => Some(site.leaf_path(&leaf_name).map_err(|_| no_containment())?),
             None => None,

@@ -10,7 +10,6 @@ use placement_testkit::TempRoot;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const OWNER: &str = "local:crash";
@@ -101,10 +100,10 @@ impl<'a> Bed<'a> {
         contained: Contained,
         points: &[&str],
     ) -> Result<Self, String> {
-        static CASES: AtomicUsize = AtomicUsize::new(0);
-        let number = CASES.fetch_add(1, Ordering::Relaxed);
-        let key = format!("crash-{}-{number}", std::process::id());
-        let bed = Self { programs, directory: TempRoot::new(), scenario, contained, key };
+        let directory = TempRoot::new();
+        // A number of this process would be another worker's too, in its PID namespace.
+        let key = directory.path().file_name().expect("it has a name of its own").to_owned();
+        let bed = Self { programs, directory, scenario, contained, key };
         for name in ["work", "tmp", "home"] {
             fs::create_dir(bed.directory.join(name)).map_err(|e| format!("make {name}: {e}"))?;
         }

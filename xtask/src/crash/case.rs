@@ -37,6 +37,8 @@ pub(super) struct Answer {
     pub(super) outcome: String,
     /// What must not be.
     pub(super) violations: Vec<String>,
+    /// Why the case came to no end that could be judged.
+    pub(super) failed: Option<String>,
     /// Why this is no case: the victim is not there at this point.
     pub(super) no_case: Option<String>,
     /// How many numbers of the dead were given to strangers.
@@ -65,7 +67,7 @@ pub(super) fn run(job: &Job, programs: &Programs) -> Answer {
     match outcome {
         Ok(Some(no_case)) => answer.no_case = Some(no_case),
         Ok(None) => (answer.outcome, answer.violations) = judge(job, &facts),
-        Err(broken) => answer.violations.push(broken),
+        Err(failed) => answer.failed = Some(format!("{failed}\n{}", facts.story())),
     }
     if !answer.violations.is_empty() {
         answer.violations.push(facts.story());

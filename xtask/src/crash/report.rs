@@ -18,6 +18,8 @@ pub(super) struct Report {
     decoys: usize,
     /// Lives and cases that break a rule.
     broken: usize,
+    /// Those that could not be judged.
+    failed: usize,
 }
 
 impl Report {
@@ -28,10 +30,13 @@ impl Report {
         if job.scenario == Scenario::Lost {
             // What came before the death of the runner is another scenario's matter.
             let alive = points.iter().rposition(|point| point.starts_with("runner."));
-            points.drain(..=alive.unwrap_or_default());
+            points.drain(..alive.map_or(0, |last| last + 1));
         }
         self.lives.push((job.clone(), points));
-        self.note(job, &answer.violations);
+        self.broken += usize::from(!answer.violations.is_empty());
+        self.failed += usize::from(answer.failed.is_some());
+        Self::note("VIOLATION", job, &answer.violations);
+        Self::note("FAILED", job, answer.failed.as_slice());
     }
 
     /// Takes a case.
@@ -40,24 +45,28 @@ impl Report {
         self.passed.extend(answer.passed);
         self.decoys += answer.decoys;
         let key = (point.clone(), victim.to_string(), job.contained.to_string());
-        let is_case = answer.no_case.is_none();
+        let is_case = answer.no_case.is_none() && answer.failed.is_none();
         self.cases += usize::from(is_case);
-        self.without_victim += usize::from(!is_case);
+        self.without_victim += usize::from(answer.no_case.is_some());
         let outcome = answer.no_case.unwrap_or(answer.outcome);
-        *self.outcomes.entry(key).or_default().entry(outcome).or_default() += 1;
-        self.note(job, &answer.violations);
+        if answer.failed.is_none() {
+            *self.outcomes.entry(key).or_default().entry(outcome).or_default() += 1;
+        }
+        self.broken += usize::from(!answer.violations.is_empty());
+        self.failed += usize::from(answer.failed.is_some());
+        Self::note("VIOLATION", job, &answer.violations);
+        Self::note("FAILED", job, answer.failed.as_slice());
     }
 
     /// Tells a broken rule at once: a campaign is long.
-    fn note(&mut self, job: &Job, violations: &[String]) {
+    fn note(what: &str, job: &Job, violations: &[String]) {
         if violations.is_empty() {
             return;
         }
-        self.broken += 1;
         let kill = job.kill.as_ref().map_or("nobody killed".to_owned(), |(point, victim)| {
             format!("{victim} killed at {point}")
         });
-        println!("VIOLATION {} under {}, {kill}", job.scenario, job.contained);
+        println!("{what} {} under {}, {kill}", job.scenario, job.contained);
         for line in violations.iter().flat_map(|text| text.lines()) {
             println!("    {line}");
         }
@@ -83,12 +92,13 @@ impl Report {
         let rows = self.outcomes.len();
         println!(
             "crash: {} cases at {rows} of point × victim × containment, {} without such a victim, \
-             {} lives, {} strangers under the numbers of the dead: {} violations",
+             {} lives, {} strangers under the numbers of the dead: {} violations, {} failed",
             self.cases,
             self.without_victim,
             self.lives.len(),
             self.decoys,
-            self.broken
+            self.broken,
+            self.failed
         );
     }
 
@@ -102,9 +112,11 @@ impl Report {
         if self.cases == 0 {
             return Err(Failure::nothing_shown("crash: there was no case"));
         }
-        match self.broken {
-            0 => Ok(()),
-            count => Err(Failure::new(format!("crash: {count} cases break a rule"))),
+        match (self.broken, self.failed) {
+            (0, 0) => Ok(()),
+            (broken, failed) => Err(Failure::new(format!(
+                "crash: {broken} cases break a rule, {failed} could not be judged"
+            ))),
         }
     }
 
