@@ -20,7 +20,7 @@ pub use errno::Errno;
 pub use group::{GroupAbsence, GroupPresence, observe_group};
 pub use machine::{MachineError, boot_id, machine_id};
 pub use marker::{Marker, MarkerDoubt, MarkerScan, MarkerTable, scan_marker, variable_of};
-pub use observer::{Observer, Place, place};
+pub use observer::{Here, Observer, Place, place};
 pub use pid::{Pid, PidError};
 pub use presence::{AbsenceProof, Presence, SignalError, UnknownWhy, Verified};
 pub use process::{IdentityError, ProcessIdentity, number_of_pidfd};

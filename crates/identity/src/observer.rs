@@ -55,21 +55,38 @@ impl Observer {
     }
 }
 
-/// Compares where and when something was recorded with the calling process's own place.
-///
-/// Another boot id proves absence only on a machine that is known to be the same one; without a
-/// machine id the boot id alone says which machine it is.
-pub fn place(boot_id: &str, observer: &Observer) -> Place {
-    let now = match machine::boot_id() {
-        Ok(now) => now,
-        Err(MachineError::Unreadable(_) | MachineError::Malformed) => {
-            return Place::Elsewhere(UnknownWhy::NoBootId);
-        }
-    };
-    match Observer::here() {
-        Ok(here) => compare(boot_id, observer, &now, &here),
-        Err(_) => Place::Elsewhere(UnknownWhy::NoNamespaces),
+/// The place of the calling process, read once to compare many records with.
+#[derive(Clone, Debug)]
+pub struct Here(Result<(String, Observer), UnknownWhy>);
+
+impl Here {
+    /// Reads boot, machine and namespaces; what cannot be read makes every answer unknown.
+    pub fn read() -> Self {
+        let boot_id = machine::boot_id().map_err(|error| match error {
+            MachineError::Unreadable(_) | MachineError::Malformed => UnknownWhy::NoBootId,
+        });
+        Self(boot_id.and_then(|boot_id| {
+            let here = Observer::here().map_err(|_| UnknownWhy::NoNamespaces)?;
+            Ok((boot_id, here))
+        }))
     }
+
+    /// Compares where and when something was recorded with this place.
+    ///
+    /// Another boot id proves absence only on a machine that is known to be the same one; without a
+    /// machine id the boot id alone says which machine it is.
+    pub fn place(&self, boot_id: &str, observer: &Observer) -> Place {
+        match &self.0 {
+            Ok((now, here)) => compare(boot_id, observer, now, here),
+            Err(why) => Place::Elsewhere(*why),
+        }
+    }
+}
+
+/// Compares where and when something was recorded with the calling process's own place, by
+/// [`Here::place`].
+pub fn place(boot_id: &str, observer: &Observer) -> Place {
+    Here::read().place(boot_id, observer)
 }
 
 fn compare(boot_id: &str, then: &Observer, now: &str, here: &Observer) -> Place {

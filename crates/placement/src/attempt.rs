@@ -2,7 +2,8 @@
 
 use crate::end::End;
 use crate::error::Error;
-use crate::host::{Placement, Rules};
+use crate::host::Placement;
+use crate::launching::Rules;
 use crate::link::{InputOutcome, Link, LinkEnd, ResizeOutcome};
 use crate::output::{Output, Text};
 use placement_contract::{Attempt, AttemptId, Code, OnHostLoss, Refusal, StreamName, WindowSize};

@@ -1,69 +1,42 @@
-//! One host: launching, looking, settling.
+//! One host: opening it, looking, settling; `launching` has the launch.
 
 use crate::attempt::AttemptHandle;
 use crate::attempts::Attempts;
 use crate::builder::Builder;
 use crate::end::End;
 use crate::error::Error;
-use crate::launch::Launch;
+use crate::launching::Rules;
 use crate::observer::Observer;
-use crate::request::{self, FilledIn, Names};
 use camino::Utf8Path;
 use placement_contract::limits::EVIDENCE_PAGE_MAX;
 use placement_contract::{
-    Attempt, AttemptId, Clock, Code, Digest, Evidence, ExecutionState, LaunchRequest, OnHostLoss,
-    OwnerId, PolicyRef, RecipientId, Refusal, Status, StdinMode,
+    Attempt, AttemptId, Clock, Code, Digest, Evidence, OwnerId, PolicyRef, RecipientId, Refusal,
+    Status,
 };
-use placement_policy::{ADMITTED_ROOTS_MAX, Snapshot};
+use placement_policy::Snapshot;
 use placement_service::{
     Adopted, Capabilities, ExecutableMeasurement, HostPlace, IfUncertain, Pruning, Service,
-    Started, StdinClosing, StopMode, Streams, Sweep, Verified, Waited,
+    StdinClosing, StopMode, Streams, Sweep, Verified, Waited,
 };
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
-
-/// Time between two looks at an attempt that another host starts.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// A host of attempts on one private root.
 ///
 /// Cheap to clone; may be used from any thread. Two hosts on one root are normal.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    service: Service,
-    recipient: RecipientId,
-    clock: Arc<dyn Clock>,
+pub(crate) struct Shared {
+    pub(crate) service: Service,
+    pub(crate) recipient: RecipientId,
+    pub(crate) clock: Arc<dyn Clock>,
     /// What is offered before any launch named a directory.
-    base: Snapshot,
-    admitted: RwLock<()>,
-}
-
-/// What a handle must know of its launch.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
-    /// What becomes of the attempt when its handle is dropped.
-    pub(crate) on_host_loss: OnHostLoss,
-    /// Whether the child has an input to write to.
-    pub(crate) has_input: bool,
-    /// Whether the child is in a window.
-    pub(crate) is_window: bool,
-}
-
-impl Rules {
-    fn of(request: &LaunchRequest) -> Self {
-        Self {
-            on_host_loss: request.supervision.on_host_loss,
-            has_input: request.supervision.stdin == StdinMode::Pipe
-                || request.launch.session_end.is_some()
-                || request.supervision.window.is_some(),
-            is_window: request.supervision.window.is_some(),
-        }
-    }
+    pub(crate) base: Snapshot,
+    pub(crate) admitted: RwLock<()>,
 }
 
 impl Placement {
@@ -99,52 +72,6 @@ impl Placement {
         let base = service.snapshot();
         let admitted = RwLock::new(());
         Self { shared: Arc::new(Shared { service, recipient, clock, base, admitted }) }
-    }
-
-    /// Launches a program, or follows the attempt that is recorded under the launch's key.
-    ///
-    /// A new attempt's program runs when this returns. A recorded one that lives is attached to,
-    /// which takes its streams from whoever had them; one that ended is served from its log. What a
-    /// launch with a key leaves open, its scope and its policy, is as in its recorded attempt; where that was
-    /// pruned, the host fills it in, and a retry after the host was changed is a CONFLICT.
-    ///
-    /// # Errors
-    /// The refusal of the step that failed: INVALID, DENIED, FORBIDDEN and `UNSUPPORTED_CAPABILITY`
-    /// before anything is recorded; CONFLICT for a key of another launch; `EXECUTABLE_NOT_FOUND`,
-    /// `EXECUTABLE_REFUSED` and UNAVAILABLE for a start that failed, whose attempt is recorded and
-    /// cleaned up.
-    pub fn launch(&self, launch: Launch) -> Result<AttemptHandle, Error> {
-        let service = self.service();
-        let names = Names::of(service.owner(), launch.key.as_deref(), &self.shared.clock.now())?;
-        let recorded = match launch.key {
-            Some(_) => self.recorded(&names.attempt)?,
-            None => None,
-        };
-        let attempt_id = names.attempt.clone();
-        let has_key = launch.key.is_some();
-        let _admitted = self.make_room_for_directories(launch.directories.len() + 1);
-        let request = self.request(launch, names, recorded.as_ref())?;
-        if recorded.is_none() {
-            request::check_directories(&request, &service.snapshot())?;
-        }
-        let prepared = service.prepare(&request)?;
-        if prepared.execution_state == ExecutionState::Intended {
-            match service.start(&attempt_id, &self.shared.recipient) {
-                Ok(Started { streams: Some(streams), .. }) => {
-                    let rules = Rules::of(&request);
-                    let replay = recorded.is_some();
-                    return Ok(AttemptHandle::attached(self.clone(), streams, rules, replay));
-                }
-                // Another host came first.
-                Ok(Started { streams: None, .. }) => {}
-                Err(refusal) if refusal.code == Code::Conflict => {}
-                Err(refusal) => {
-                    self.leave_nothing(&attempt_id, has_key);
-                    return Err(refusal.into());
-                }
-            }
-        }
-        self.follow(&attempt_id, &request)
     }
 
     /// Takes over the streams of a recorded attempt, and the host's place.
@@ -385,133 +312,5 @@ impl Placement {
     pub(crate) fn attach_streams(&self, attempt_id: &AttemptId) -> Result<Streams, Refusal> {
         let recipient = &self.shared.recipient;
         Ok(self.service().attach(attempt_id, recipient, HostPlace::Adopt)?.streams)
-    }
-
-    /// Follows an attempt that another host runs, or ran.
-    fn follow(
-        &self,
-        attempt_id: &AttemptId,
-        request: &LaunchRequest,
-    ) -> Result<AttemptHandle, Error> {
-        let rules = Rules::of(request);
-        let deadline = Instant::now() + request.timeouts.start();
-        let mut is_settled = false;
-        loop {
-            let attempt = self.service().recorded(attempt_id)?;
-            match attempt.execution_state {
-                // A start whose runner has died goes on by nobody: what became of it is found out
-                // now, once.
-                ExecutionState::Starting if !is_settled && self.has_ended(attempt_id)? => {
-                    is_settled = true;
-                    self.reconcile(attempt_id)?;
-                }
-                // Its host is about to start it, and its runner has no socket yet: no event tells.
-                ExecutionState::Intended | ExecutionState::Starting
-                    if Instant::now() < deadline =>
-                {
-                    std::thread::sleep(LOOK);
-                }
-                ExecutionState::Intended => {
-                    let message = "another host was about to start the attempt and did not";
-                    return Err(Refusal::new(Code::Unavailable, message).into());
-                }
-                ExecutionState::Starting | ExecutionState::Running | ExecutionState::Stopping => {
-                    match self.attach_streams(attempt_id) {
-                        Ok(streams) => {
-                            return Ok(AttemptHandle::attached(self.clone(), streams, rules, true));
-                        }
-                        // Another attachment came first, or the attempt has just ended.
-                        Err(refusal)
-                            if refusal.code == Code::Conflict && Instant::now() < deadline => {}
-                        Err(refusal) => return Err(refusal.into()),
-                    }
-                }
-                ExecutionState::Exited | ExecutionState::Uncertain => {
-                    return Ok(AttemptHandle::ended(self.clone(), attempt.attempt_id, rules));
-                }
-            }
-        }
-    }
-
-    fn has_ended(&self, attempt_id: &AttemptId) -> Result<bool, Error> {
-        let now = Some(Instant::now());
-        Ok(self.service().wait_ended(attempt_id, now)? == Waited::Ended)
-    }
-
-    /// Cleans up after a start that was refused; what fails here is left to a later cleanup, since
-    /// the caller is to hear why the start failed.
-    fn leave_nothing(&self, attempt_id: &AttemptId, has_key: bool) {
-        let Ok(attempt) = self.service().recorded(attempt_id) else { return };
-        match attempt.execution_state {
-            ExecutionState::Exited => {
-                self.cleanup(attempt_id).ok();
-            }
-            // Nobody can ask for this launch again.
-            ExecutionState::Intended if !has_key => {
-                self.stop(attempt_id, StopMode::Cooperative).ok();
-            }
-            ExecutionState::Intended
-            | ExecutionState::Starting
-            | ExecutionState::Running
-            | ExecutionState::Stopping
-            | ExecutionState::Uncertain => {}
-        }
-    }
-
-    /// Takes all directories out of the snapshot before they are too many: each launch names its
-    /// own. Launches between their admission and their start hold the returned guard.
-    fn make_room_for_directories(&self, count: usize) -> RwLockReadGuard<'_, ()> {
-        let service = self.service();
-        let fits =
-            |snapshot: &Snapshot| snapshot.admitted_roots().len() + count <= ADMITTED_ROOTS_MAX;
-        if !service.change_snapshot(|snapshot| fits(snapshot)) {
-            let alone = self.shared.admitted.write().unwrap_or_else(PoisonError::into_inner);
-            service.change_snapshot(|snapshot| *snapshot = self.shared.base.clone());
-            drop(alone);
-        }
-        self.shared.admitted.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes the request of a launch; what it leaves open is as in the recorded attempt, if there is one.
-    fn request(
-        &self,
-        launch: Launch,
-        names: Names,
-        recorded: Option<&Attempt>,
-    ) -> Result<LaunchRequest, Error> {
-        let service = self.service();
-        let filled_in = match recorded {
-            Some(recorded) if !recorded.pruned => {
-                FilledIn::of_recorded(service.request(&recorded.attempt_id)?)
-            }
-            Some(recorded) => FilledIn::of_host(&service.snapshot(), recorded.required_cleanup),
-            None => {
-                let strongest = match launch.required_cleanup {
-                    Some(required) => required,
-                    None => service.measured()?.capability,
-                };
-                FilledIn::of_host(&service.snapshot(), strongest)
-            }
-        };
-        let named = service.change_snapshot(|snapshot| {
-            let (launch, names, filled_in) = (launch.clone(), names.clone(), filled_in.clone());
-            request::request(launch, names, service.owner(), filled_in, snapshot)
-        });
-        match named {
-            // What is recorded stays answered, whatever the host lists by now.
-            Err(error) if recorded.is_some() && error.code() == Code::Forbidden => {
-                let mut any = service.snapshot().with_any_named_root();
-                request::request(launch, names, service.owner(), filled_in, &mut any)
-            }
-            named => named,
-        }
-    }
-
-    fn recorded(&self, attempt_id: &AttemptId) -> Result<Option<Attempt>, Error> {
-        match self.service().recorded(attempt_id) {
-            Ok(attempt) => Ok(Some(attempt)),
-            Err(refusal) if refusal.code == Code::NotFound => Ok(None),
-            Err(refusal) => Err(refusal.into()),
-        }
     }
 }

@@ -8,6 +8,7 @@ mod end;
 mod error;
 mod host;
 mod launch;
+mod launching;
 mod link;
 mod observer;
 mod output;

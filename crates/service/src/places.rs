@@ -1,12 +1,12 @@
 //! An attempt's directory: its runner's lock, its exit record, its sockets.
 
 use crate::Service;
-use crate::reconcile::place_of;
+use crate::reconcile::place_from;
 use crate::refusal::unavailable;
 use crate::verdict::RunnerSeen;
 use placement_contract::{Code, Refusal};
 use placement_homes::{AttemptDir, HomeKey, RootError, RunnerAlive};
-use placement_identity::{Place, Presence, UnknownWhy};
+use placement_identity::{Here, Place, Presence, UnknownWhy};
 use placement_store::{EXIT_RECORD_BYTES_MAX, ExitRecord, Row};
 
 pub(crate) use placement_homes::{CONTROL_SOCKET, DATA_SOCKET};
@@ -22,8 +22,13 @@ impl Service {
 
     /// Looks whether the runner of an attempt lives: by its lock, else by its recorded identity.
     pub(crate) fn runner_seen(&self, row: &Row) -> RunnerSeen {
+        self.runner_seen_from(row, &Here::read())
+    }
+
+    /// Looks whether a runner lives, from a place that was read before.
+    pub(crate) fn runner_seen_from(&self, row: &Row, here: &Here) -> RunnerSeen {
         let Some(runner) = &row.runner else { return RunnerSeen::Unknown };
-        match place_of(row) {
+        match place_from(row, here) {
             Some(Place::EarlierBoot(_)) => return RunnerSeen::Gone,
             // A lock is of one machine: that it is free here says nothing of there.
             Some(Place::Elsewhere(UnknownWhy::OtherMachine)) => return RunnerSeen::Unknown,

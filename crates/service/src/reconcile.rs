@@ -9,7 +9,7 @@ use crate::verdict::{Facts, LeaderSeen, RunnerSeen, Verdict, decide};
 use crate::wait::wait_readable;
 use placement_contract::{Attempt, AttemptId, EvidenceKind, ExecutionState, Mechanism, Refusal};
 use placement_homes::HomeKey;
-use placement_identity::{Place, Presence, ProcessIdentity, place};
+use placement_identity::{Here, Place, Presence, ProcessIdentity};
 use placement_store::{ChildIdentity, Draft, Durability, Fields, Row, Selection};
 use std::time::Instant;
 
@@ -42,7 +42,8 @@ impl Service {
     }
 
     pub(crate) fn reconcile_row(&self, row: Row) -> Result<Row, Refusal> {
-        self.reconcile_seeing(row, &Processes::default())
+        let seen = Processes::since(oldest_start_ticks(&row));
+        self.reconcile_seeing(row, &seen)
     }
 
     /// Reconciles with a look at the process table that others share.
@@ -224,30 +225,32 @@ impl Service {
         row: &Row,
         seen: &Processes,
     ) -> placement_identity::MarkerScan {
-        let hidden: Vec<ProcessIdentity> = self
-            .inner
-            .reader
-            .list(None, Selection::Unsettled, crate::list::LISTED_MAX)
-            .map(|listing| listing.rows)
-            .unwrap_or_default()
-            .into_iter()
-            .flat_map(|row| row.runner.map(|runner| runner.identity).into_iter().chain(row.init))
-            .collect();
-        let oldest = match (&row.child, &row.runner) {
-            (ChildIdentity::Complete(child), _) => child.start_ticks,
-            (ChildIdentity::None | ChildIdentity::Partial, Some(runner)) => {
-                runner.identity.start_ticks
-            }
-            (ChildIdentity::None | ChildIdentity::Partial, None) => 0,
-        };
         let home = row.home_key.as_deref().and_then(|key| HomeKey::parse(key).ok());
         let home = home.map(|key| self.inner.root.home_path(&key));
         let lost = survivors::Lost {
             attempt_id: &row.attempt_id,
             home: home.as_deref(),
-            child_start_ticks: oldest,
+            child_start_ticks: oldest_start_ticks(row),
         };
-        survivors::find(lost, &hidden, seen)
+        survivors::find(lost, seen.look(|| self.runners_and_inits()))
+    }
+
+    fn runners_and_inits(&self) -> Vec<ProcessIdentity> {
+        let listing = self.inner.reader.list(None, Selection::Unsettled, crate::list::LISTED_MAX);
+        let rows = listing.map(|listing| listing.rows).unwrap_or_default();
+        rows.into_iter()
+            .flat_map(|row| row.runner.map(|runner| runner.identity).into_iter().chain(row.init))
+            .collect()
+    }
+}
+
+/// Returns the stamp of the first process that an attempt may have left: its child, or its runner
+/// where no child is recorded yet.
+pub(crate) fn oldest_start_ticks(row: &Row) -> u64 {
+    match (&row.child, &row.runner) {
+        (ChildIdentity::Complete(child), _) => child.start_ticks,
+        (ChildIdentity::None | ChildIdentity::Partial, Some(runner)) => runner.identity.start_ticks,
+        (ChildIdentity::None | ChildIdentity::Partial, None) => 0,
     }
 }
 
@@ -280,12 +283,17 @@ fn tree_gone(ended: &Ended) -> Draft {
 
 /// Everything of an attempt is of one place: its runner measured its child.
 pub(crate) fn place_of(row: &Row) -> Option<Place> {
+    place_from(row, &Here::read())
+}
+
+/// Compares the place of an attempt with one that was read before.
+pub(crate) fn place_from(row: &Row, here: &Here) -> Option<Place> {
     let identity = match (&row.child, &row.runner) {
         (ChildIdentity::Complete(child), _) => child,
         (ChildIdentity::None | ChildIdentity::Partial, Some(runner)) => &runner.identity,
         (ChildIdentity::None | ChildIdentity::Partial, None) => return None,
     };
-    Some(place(&identity.boot_id, &identity.observer))
+    Some(here.place(&identity.boot_id, &identity.observer))
 }
 
 fn is_of_an_earlier_boot(row: &Row) -> bool {

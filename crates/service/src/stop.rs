@@ -3,7 +3,7 @@
 use crate::Service;
 use crate::control::NoAnswer;
 use crate::limits::{LOOK, STOP_RECORDED};
-use crate::reconcile::{leader_seen, recorded_tree};
+use crate::reconcile::{leader_seen, oldest_start_ticks, recorded_tree};
 use crate::refusal::runner_silent;
 use crate::service::Found;
 use crate::survivors::{self, Processes};
@@ -257,7 +257,7 @@ impl Service {
 
     /// Kills what carries the attempt's marker, where no handle of the tree is left.
     fn kill_survivors(&self, row: &Row) -> Result<(), Refusal> {
-        let scan = self.find_survivors(row, &Processes::default());
+        let scan = self.find_survivors(row, &Processes::since(oldest_start_ticks(row)));
         let killed = survivors::kill(&scan);
         if killed > 0 {
             let detail = format!("{killed} by the attempt's marker; {}", survivors::phrase(&scan));

@@ -22,18 +22,41 @@ pub(crate) struct Lost<'a> {
 /// attempts side by side: what a tree had then may have ended since, and what came since is of a
 /// process that is in it.
 #[derive(Debug, Default)]
-pub(crate) struct Processes(OnceLock<MarkerTable>);
+pub(crate) struct Processes {
+    not_older_than_start_ticks: u64,
+    seen: OnceLock<Seen>,
+}
+
+/// What was there at the look.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    carriers: MarkerTable,
+    /// Runners and inits, which hide their environment and are survivors of nothing.
+    hidden: Vec<ProcessIdentity>,
+}
+
+impl Processes {
+    /// Leaves out processes that are older than the one attempt that is asked about.
+    pub(crate) fn since(start_ticks: u64) -> Self {
+        Self { not_older_than_start_ticks: start_ticks, seen: OnceLock::new() }
+    }
+
+    /// Looks, if nobody has; `hidden` names the runners and inits.
+    pub(crate) fn look(&self, hidden: impl FnOnce() -> Vec<ProcessIdentity>) -> &Seen {
+        self.seen.get_or_init(|| Seen {
+            carriers: MarkerTable::read(ATTEMPT_MARKER, self.not_older_than_start_ticks),
+            hidden: hidden(),
+        })
+    }
+}
 
 /// Looks for processes that carry an attempt's marker and are not older than its child.
-///
-/// `hidden` are runners and inits, which hide their environment; they are left out.
-pub(crate) fn find(lost: Lost<'_>, hidden: &[ProcessIdentity], seen: &Processes) -> MarkerScan {
-    let table = seen.0.get_or_init(|| MarkerTable::read(ATTEMPT_MARKER, 0));
-    let scan = table.carrying(&Marker {
+pub(crate) fn find(lost: Lost<'_>, seen: &Seen) -> MarkerScan {
+    let scan = seen.carriers.carrying(&Marker {
         name: ATTEMPT_MARKER,
         value: lost.attempt_id.as_str(),
         not_older_than_start_ticks: lost.child_start_ticks,
-        except: hidden,
+        except: &seen.hidden,
     });
     let ours = |mut found: Vec<ProcessIdentity>| {
         found.retain(|process| !is_of_another_root(process, lost.home));
@@ -120,7 +143,8 @@ mod tests {
     fn an_attempt_that_never_was_has_no_survivor() {
         let nobody = AttemptId::parse("an-attempt-that-never-was").unwrap();
         let lost = Lost { attempt_id: &nobody, home: None, child_start_ticks: 0 };
-        let scan = find(lost, &[], &Processes::default());
+        let seen = Processes::default();
+        let scan = find(lost, seen.look(Vec::new));
         assert_eq!(kill(&scan), 0);
         assert!(!matches!(scan, MarkerScan::Found(_)), "{scan:?}");
     }

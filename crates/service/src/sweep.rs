@@ -8,6 +8,7 @@ use crate::survivors::Processes;
 use crate::verdict::RunnerSeen;
 use placement_contract::limits::{SWEEP_ATTEMPTS_MAX, SWEEP_RECONCILE_MS};
 use placement_contract::{Attempt, AttemptId, Code, ExecutionState, Refusal};
+use placement_identity::Here;
 use placement_store::{ChildIdentity, Row, Selection};
 use serde::Serialize;
 use std::sync::mpsc::{self, Receiver};
@@ -82,8 +83,9 @@ impl Service {
     /// STORAGE where the store cannot be read or written.
     pub fn sweep(&self) -> Result<Sweep, Refusal> {
         let Due { rows, unreadable } = self.due()?;
+        let here = Here::read();
         let (resting, open): (Vec<Row>, Vec<Row>) =
-            rows.into_iter().partition(|row| self.is_at_rest(row));
+            rows.into_iter().partition(|row| self.is_at_rest(row, &here));
         let mut outcomes: Vec<Swept> = resting.iter().map(unchanged).collect();
         let settled = self.settle_side_by_side(open);
         outcomes.extend(settled.into_iter().map(|(row, settled)| concluded(&row, settled)));
@@ -113,10 +115,10 @@ impl Service {
     }
 
     /// Says whether a living runner looks after an attempt, and nothing is missing from its row.
-    fn is_at_rest(&self, row: &Row) -> bool {
+    fn is_at_rest(&self, row: &Row, here: &Here) -> bool {
         let is_complete = row.state.execution != ExecutionState::Running
             || matches!(row.child, ChildIdentity::Complete(_));
-        is_complete && self.runner_seen(row) == RunnerSeen::Alive
+        is_complete && self.runner_seen_from(row, here) == RunnerSeen::Alive
     }
 
     /// Looks at every open attempt of this owner, as [`Service::reconcile`] does, side by side: one
@@ -126,8 +128,9 @@ impl Service {
     /// STORAGE where the store cannot be read; what stands against one attempt is told with it.
     pub fn reconcile_all(&self) -> Result<ReconciledAll, Refusal> {
         let open = self.open_rows()?;
+        let here = Here::read();
         let (resting, rest): (Vec<Row>, Vec<Row>) =
-            open.rows.into_iter().partition(|row| self.is_at_rest(row));
+            open.rows.into_iter().partition(|row| self.is_at_rest(row, &here));
         if !resting.is_empty() {
             self.inner.store.touch_observed(resting.iter().map(|row| &row.attempt_id))?;
         }

@@ -3,9 +3,10 @@
 use crate::{RunnerCommand, Service, ServiceConfig};
 use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
-    ActionId, AttemptId, CapabilityReport, CleanupScope, Clock, Digest, EvidenceKind,
-    ExitObservation, Generation, IdempotencyKey, Launch, LaunchRequest, Mechanism, MechanismReport,
-    OwnerId, RecipientId, Refusal, RunnerId, Secret, Supervision, Timeouts, Timestamp,
+    Access, ActionId, AttemptId, CapabilityReport, CleanupScope, Clock, Digest, EvidenceKind,
+    ExitObservation, Generation, GrantRef, IdempotencyKey, Launch, LaunchRequest, Mechanism,
+    MechanismReport, OwnerId, Purpose, RecipientId, Refusal, ResourceGrant, ResourceName, RunnerId,
+    Secret, Subpath, Supervision, Timeouts, Timestamp,
 };
 use placement_homes::{AliveLock, AttemptDir, HomeKey, RunnerAlive};
 use placement_identity::{Pid, ProcessIdentity};
@@ -178,6 +179,23 @@ fn open(root: &TempRoot, owner: OwnerId, program: &str) -> Service {
         temporary_base: None,
     })
     .unwrap()
+}
+
+/// Prepares an attempt that may write below the directory `project` of its world.
+pub(crate) fn granted(world: &World) -> AttemptId {
+    let path = world.root.join("project");
+    std::fs::create_dir(&path).unwrap();
+    let root_ref =
+        world.service.change_snapshot(|snapshot| snapshot.admit(&path, Access::Write)).unwrap();
+    let grant = ResourceGrant {
+        name: ResourceName::parse("project").unwrap(),
+        grant_ref: GrantRef::parse("g").unwrap(),
+        root_ref,
+        subpath: Subpath::default(),
+        access: Access::Write,
+        purpose: Purpose::Project,
+    };
+    world.prepare(&LaunchRequest { resources: vec![grant], ..request("a", "k") })
 }
 
 /// Starts a process in a session and group of its own.

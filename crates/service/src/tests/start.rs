@@ -1,8 +1,5 @@
 use crate::testing::*;
-use placement_contract::{
-    Access, Code, EvidenceKind, ExecutionState, Generation, GrantRef, LaunchRequest, Purpose,
-    ResourceGrant, ResourceName, Subpath, Timeouts,
-};
+use placement_contract::{Code, EvidenceKind, ExecutionState, Generation, LaunchRequest, Timeouts};
 use placement_policy::Snapshot;
 use placement_protocol::StopMode;
 use placement_testkit::{TempRoot, wait_until};
@@ -82,19 +79,7 @@ fn a_start_after_a_stop_returns_the_exit() {
 #[test]
 fn a_grant_that_no_longer_holds_refuses_the_start_and_keeps_the_intent() {
     let world = World::new();
-    let path = world.root.join("project");
-    std::fs::create_dir(&path).unwrap();
-    let root_ref =
-        world.service.change_snapshot(|snapshot| snapshot.admit(&path, Access::Write)).unwrap();
-    let grant = ResourceGrant {
-        name: ResourceName::parse("project").unwrap(),
-        grant_ref: GrantRef::parse("g").unwrap(),
-        root_ref,
-        subpath: Subpath::default(),
-        access: Access::Write,
-        purpose: Purpose::Project,
-    };
-    let id = world.prepare(&LaunchRequest { resources: vec![grant], ..request("a", "k") });
+    let id = granted(&world);
     world.service.change_snapshot(|snapshot| *snapshot = Snapshot::embedded());
     assert_eq!(refusal(world.service.start(&id, &recipient("me"))).code, Code::Forbidden);
     assert_eq!(world.kinds(&id), [EvidenceKind::GrantRefused]);

@@ -1,28 +1,8 @@
 use crate::testing::*;
-use placement_contract::{
-    Access, AttemptId, CleanupState, Code, EvidenceKind, ExecutionState, Exit, Generation,
-    GrantRef, LaunchRequest, Purpose, ResourceGrant, ResourceName, Subpath,
-};
+use placement_contract::{CleanupState, Code, EvidenceKind, ExecutionState, Exit, Generation};
 use placement_policy::Snapshot;
 use placement_protocol::{ControlAnswer, ControlCall, StopMode, StopReply};
 use placement_store::{Draft, Durability, Fields};
-
-/// Prepares an attempt that may write below a directory.
-fn granted(world: &World) -> AttemptId {
-    let path = world.root.join("project");
-    std::fs::create_dir(&path).unwrap();
-    let root_ref =
-        world.service.change_snapshot(|snapshot| snapshot.admit(&path, Access::Write)).unwrap();
-    let grant = ResourceGrant {
-        name: ResourceName::parse("project").unwrap(),
-        grant_ref: GrantRef::parse("g").unwrap(),
-        root_ref,
-        subpath: Subpath::default(),
-        access: Access::Write,
-        purpose: Purpose::Project,
-    };
-    world.prepare(&LaunchRequest { resources: vec![grant], ..request("a", "k") })
-}
 
 fn revoke(world: &World) {
     world
