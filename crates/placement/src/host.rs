@@ -244,7 +244,7 @@ impl Placement {
         Ok(self.service().prune(older_than)?)
     }
 
-    /// Measures a program, for [`Launch::measured`]; a relative path is taken from the current
+    /// Measures a program, for [`Launch::measured`](crate::Launch::measured); a relative path is taken from the current
     /// directory.
     ///
     /// # Errors
