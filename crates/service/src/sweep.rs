@@ -102,7 +102,7 @@ impl Service {
     fn due(&self) -> Result<Due, Refusal> {
         let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
         for selection in [Selection::Live, Selection::TreeNotGone] {
-            let listing = self.inner.reader.list(None, selection, SWEEP_ATTEMPTS_MAX)?;
+            let listing = self.inner.store.list(None, selection, SWEEP_ATTEMPTS_MAX)?;
             rows.extend(listing.rows);
             let ids = listing.corrupt.iter().map(|row| AttemptId::parse(&row.attempt_id));
             unreadable.extend(ids.flatten());

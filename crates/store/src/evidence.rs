@@ -2,8 +2,8 @@
 
 use crate::chain::Link;
 use crate::error::StoreError;
-use crate::row::{Row, optional, parsed};
-use crate::sql::{column, failed, number, to_column};
+use crate::row::Row;
+use crate::sql::{column, columns, failed, number, optional, parsed, to_column};
 use crate::write::Store;
 use placement_contract::evidence::bounded_detail;
 use placement_contract::limits::EVIDENCE_PAGE_MAX;
@@ -68,12 +68,12 @@ fn read(
     after: i64,
     limit: u32,
 ) -> Result<Vec<Evidence>, StoreError> {
-    let mut statement = transaction
-        .prepare_cached(
-            "SELECT * FROM placement_evidence WHERE attempt_id = ?1 AND sequence > ?2
-             ORDER BY sequence LIMIT ?3",
-        )
-        .map_err(failed("read evidence"))?;
+    let sql = format!(
+        "SELECT {} FROM placement_evidence WHERE attempt_id = ?1 AND sequence > ?2
+         ORDER BY sequence LIMIT ?3",
+        Of::SELECTED
+    );
+    let mut statement = transaction.prepare_cached(&sql).map_err(failed("read evidence"))?;
     let mut found = statement
         .query(params![attempt_id.as_str(), after, limit])
         .map_err(failed("read evidence"))?;
@@ -84,17 +84,22 @@ fn read(
     Ok(rows)
 }
 
+columns! {
+    /// The columns of a row of evidence.
+    Of { sequence, at, kind, from_state, to_state, detail, chain }
+}
+
 /// Decodes one row of evidence.
 pub(crate) fn decode(row: &rusqlite::Row<'_>) -> Result<Evidence, StoreError> {
     let label = |text: &str| AttemptState::from_label(text).map(|state| state.to_string());
     Ok(Evidence {
-        sequence: number(row, "sequence")?,
-        at: parsed(row, "at", Timestamp::parse)?,
-        kind: parsed(row, "kind", EvidenceKind::from_label)?,
-        from: optional(row, "from_state", label)?,
-        to: parsed(row, "to_state", label)?,
-        detail: column(row, "detail")?,
-        chain: parsed(row, "chain", Digest::parse)?,
+        sequence: number(row, Of::sequence)?,
+        at: parsed(row, Of::at, Timestamp::parse)?,
+        kind: parsed(row, Of::kind, EvidenceKind::from_label)?,
+        from: optional(row, Of::from_state, label)?,
+        to: parsed(row, Of::to_state, label)?,
+        detail: column(row, Of::detail)?,
+        chain: parsed(row, Of::chain, Digest::parse)?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! What a runner could not commit: written to a file then, taken in once later.
 
 use crate::error::StoreError;
-use crate::evidence::Tail;
+use crate::evidence::{Of, Tail};
 use crate::find::load;
 use crate::limits::{EXIT_RECORD_BYTES_MAX, ROWS_PER_CHANGE_MAX};
 use crate::record::{Fields, RecordError, check_fields, refused};
@@ -137,21 +137,21 @@ struct Later {
 
 fn later(transaction: &Transaction<'_>, record: &ExitRecord) -> Result<Vec<Later>, StoreError> {
     let after = i64::try_from(record.based_on_count).unwrap_or(i64::MAX);
-    let mut statement = transaction
-        .prepare(
-            "SELECT kind, detail, at FROM placement_evidence
-             WHERE attempt_id = ?1 AND sequence > ?2 ORDER BY sequence",
-        )
-        .map_err(failed("read evidence"))?;
+    let sql = format!(
+        "SELECT {} FROM placement_evidence
+         WHERE attempt_id = ?1 AND sequence > ?2 ORDER BY sequence",
+        Of::SELECTED
+    );
+    let mut statement = transaction.prepare(&sql).map_err(failed("read evidence"))?;
     let mut found = statement
         .query(params![record.attempt_id.as_str(), after])
         .map_err(failed("read evidence"))?;
     let mut rows = Vec::new();
     while let Some(row) = found.next().map_err(failed("read evidence"))? {
         rows.push(Later {
-            kind: column(row, "kind")?,
-            detail: column(row, "detail")?,
-            at: column(row, "at")?,
+            kind: column(row, Of::kind)?,
+            detail: column(row, Of::detail)?,
+            at: column(row, Of::at)?,
         });
     }
     Ok(rows)

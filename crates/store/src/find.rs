@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::limits::LIST_MAX;
-use crate::row::{Row, decode};
+use crate::row::{At, Row, decode};
 use crate::sql::{column, failed};
 use crate::write::{Durability, Store};
 use placement_contract::{AttemptId, IdempotencyKey, OwnerId, Timestamp};
@@ -62,7 +62,7 @@ impl Selection {
         match self {
             Self::All => "created_at DESC, attempt_id",
             Self::Live | Self::Unsettled | Self::Uncleaned | Self::TreeNotGone => {
-                "last_observed_at, attempt_id"
+                "last_observed_at"
             }
         }
     }
@@ -108,8 +108,9 @@ impl Store {
         limit: u32,
     ) -> Result<Listing, StoreError> {
         let sql = format!(
-            "SELECT * FROM placement_attempts WHERE {} AND (?1 IS NULL OR owner_id = ?1)
+            "SELECT {} FROM placement_attempts WHERE {} AND (?1 IS NULL OR owner_id = ?1)
              ORDER BY {} LIMIT ?2",
+            At::SELECTED,
             selection.condition(),
             selection.order()
         );
@@ -124,7 +125,7 @@ impl Store {
                 match decode(row) {
                     Ok(row) => listing.rows.push(row),
                     Err(StoreError::Corrupt { column: name }) => listing.corrupt.push(CorruptRow {
-                        attempt_id: column(row, "attempt_id").unwrap_or_default(),
+                        attempt_id: column(row, At::attempt_id).unwrap_or_default(),
                         column: name,
                     }),
                     Err(error) => return Err(error),
@@ -208,11 +209,7 @@ pub(crate) fn load(
     transaction: &Transaction<'_>,
     attempt_id: &AttemptId,
 ) -> Result<Option<Row>, StoreError> {
-    one(
-        transaction,
-        "SELECT * FROM placement_attempts WHERE attempt_id = ?1",
-        &[attempt_id.as_str()],
-    )
+    one(transaction, "attempt_id = ?1", &[attempt_id.as_str()])
 }
 
 pub(crate) fn exists(
@@ -233,19 +230,16 @@ pub(crate) fn load_by_key(
     owner: &OwnerId,
     key: &IdempotencyKey,
 ) -> Result<Option<Row>, StoreError> {
-    one(
-        transaction,
-        "SELECT * FROM placement_attempts WHERE owner_id = ?1 AND idempotency_key = ?2",
-        &[owner.as_str(), key.as_str()],
-    )
+    one(transaction, "owner_id = ?1 AND idempotency_key = ?2", &[owner.as_str(), key.as_str()])
 }
 
 fn one(
     transaction: &Transaction<'_>,
-    sql: &str,
+    condition: &str,
     values: &[&str],
 ) -> Result<Option<Row>, StoreError> {
-    let mut statement = transaction.prepare_cached(sql).map_err(failed("read an attempt"))?;
+    let sql = format!("SELECT {} FROM placement_attempts WHERE {condition}", At::SELECTED);
+    let mut statement = transaction.prepare_cached(&sql).map_err(failed("read an attempt"))?;
     let mut found =
         statement.query(rusqlite::params_from_iter(values)).map_err(failed("read an attempt"))?;
     found.next().map_err(failed("read an attempt"))?.map(decode).transpose()

@@ -3,8 +3,8 @@
 use crate::error::StoreError;
 use crate::find::{CorruptRow, load};
 use crate::limits::SETTLED_PAGE;
-use crate::row::{self, Row, optional, parsed};
-use crate::sql::{column, failed, number, to_column};
+use crate::row::{self, At, ExitColumns, Row};
+use crate::sql::{column, columns, failed, number, optional, parsed, to_column};
 use crate::write::{Durability, Store};
 use placement_contract::{
     ActionId, Attempt, AttemptId, CleanupScope, CleanupState, Code, Digest, ExecutionState, Exit,
@@ -74,20 +74,21 @@ impl Store {
     ) -> Result<SettledPage, StoreError> {
         let (at, id) = after.map_or(("", ""), |last| (&*last.updated_at, &*last.attempt_id));
         let values = params![owner.as_str(), unchanged_since.as_str(), at, id, SETTLED_PAGE];
+        let sql = format!(
+            "SELECT {} FROM placement_attempts
+             WHERE execution_state = 'exited' AND cleanup_state = 'complete'
+                 AND owner_id = ?1 AND updated_at <= ?2 AND (updated_at, attempt_id) > (?3, ?4)
+             ORDER BY updated_at, attempt_id LIMIT ?5",
+            At::SELECTED
+        );
         self.read(|transaction| {
-            let mut statement = transaction
-                .prepare_cached(
-                    "SELECT * FROM placement_attempts
-                     WHERE execution_state = 'exited' AND cleanup_state = 'complete'
-                         AND owner_id = ?1 AND updated_at <= ?2 AND (updated_at, attempt_id) > (?3, ?4)
-                     ORDER BY updated_at, attempt_id LIMIT ?5",
-                )
-                .map_err(failed("list settled attempts"))?;
+            let mut statement =
+                transaction.prepare_cached(&sql).map_err(failed("list settled attempts"))?;
             let mut found = statement.query(values).map_err(failed("list settled attempts"))?;
             let mut page = SettledPage::default();
             let mut count = 0;
             while let Some(row) = found.next().map_err(failed("list settled attempts"))? {
-                let attempt_id: String = column(row, "attempt_id")?;
+                let attempt_id: String = column(row, At::attempt_id)?;
                 match row::decode(row) {
                     Ok(row) => page.rows.push(row),
                     Err(StoreError::Corrupt { column }) => {
@@ -97,7 +98,7 @@ impl Store {
                 }
                 count += 1;
                 // As they stand there, so that a malformed row does not end the listing.
-                let last = SettledAfter { updated_at: column(row, "updated_at")?, attempt_id };
+                let last = SettledAfter { updated_at: column(row, At::updated_at)?, attempt_id };
                 page.next = (count == SETTLED_PAGE).then_some(last);
             }
             Ok(page)
@@ -187,7 +188,7 @@ fn one(
     condition: &str,
     values: &[&str],
 ) -> Result<Option<Pruned>, StoreError> {
-    let sql = format!("SELECT * FROM placement_ledger WHERE {condition}");
+    let sql = format!("SELECT {} FROM placement_ledger WHERE {condition}", Of::SELECTED);
     let found = transaction
         .prepare_cached(&sql)
         .and_then(|mut statement| {
@@ -199,31 +200,47 @@ fn one(
     found.transpose()
 }
 
+columns! {
+    /// The columns of a receipt.
+    Of {
+        attempt_id, owner_id, owner_incarnation, action_id, request_digest, program, outcome,
+        capability, required_cleanup, mechanism, exit_observation, exit_source, exit_code,
+        exit_signal, exit_core, tree_gone_by, attachment_generation, evidence_count, chain_head,
+        created_at, updated_at, pruned_at,
+    }
+}
+
+const EXIT: ExitColumns = ExitColumns {
+    code: Of::exit_code.at(),
+    signal: Of::exit_signal.at(),
+    core: Of::exit_core.at(),
+};
+
 /// Decodes a receipt; a value that is not exactly one is named, never guessed.
 fn decode(row: &rusqlite::Row<'_>) -> Result<Pruned, StoreError> {
     let attempt = Attempt {
-        attempt_id: parsed(row, "attempt_id", |text| AttemptId::parse(text).ok())?,
-        action_id: parsed(row, "action_id", |text| ActionId::parse(text).ok())?,
-        owner_id: parsed(row, "owner_id", |text| OwnerId::parse(text).ok())?,
-        owner_incarnation: number(row, "owner_incarnation")?,
-        request_digest: parsed(row, "request_digest", Digest::parse)?,
-        program: column(row, "program")?,
+        attempt_id: parsed(row, Of::attempt_id, |text| AttemptId::parse(text).ok())?,
+        action_id: parsed(row, Of::action_id, |text| ActionId::parse(text).ok())?,
+        owner_id: parsed(row, Of::owner_id, |text| OwnerId::parse(text).ok())?,
+        owner_incarnation: number(row, Of::owner_incarnation)?,
+        request_digest: parsed(row, Of::request_digest, Digest::parse)?,
+        program: column(row, Of::program)?,
         execution_state: ExecutionState::Exited,
         cleanup_state: CleanupState::Complete,
-        capability: parsed(row, "capability", CleanupScope::from_label)?,
-        required_cleanup: parsed(row, "required_cleanup", CleanupScope::from_label)?,
-        mechanism: optional(row, "mechanism", Mechanism::from_label)?,
-        exit_observation: parsed(row, "exit_observation", ExitObservation::from_label)?,
-        exit_source: optional(row, "exit_source", ExitSource::from_label)?,
-        exit: row::exit(row)?,
-        tree_gone_by: column(row, "tree_gone_by")?,
-        attachment_generation: Generation::new(number(row, "attachment_generation")?),
+        capability: parsed(row, Of::capability, CleanupScope::from_label)?,
+        required_cleanup: parsed(row, Of::required_cleanup, CleanupScope::from_label)?,
+        mechanism: optional(row, Of::mechanism, Mechanism::from_label)?,
+        exit_observation: parsed(row, Of::exit_observation, ExitObservation::from_label)?,
+        exit_source: optional(row, Of::exit_source, ExitSource::from_label)?,
+        exit: row::exit(row, &EXIT)?,
+        tree_gone_by: column(row, Of::tree_gone_by)?,
+        attachment_generation: Generation::new(number(row, Of::attachment_generation)?),
         home_ref: None,
         runner: None,
-        evidence_count: number(row, "evidence_count")?,
-        chain_head: parsed(row, "chain_head", Digest::parse)?,
-        created_at: parsed(row, "created_at", Timestamp::parse)?,
-        updated_at: parsed(row, "updated_at", Timestamp::parse)?,
+        evidence_count: number(row, Of::evidence_count)?,
+        chain_head: parsed(row, Of::chain_head, Digest::parse)?,
+        created_at: parsed(row, Of::created_at, Timestamp::parse)?,
+        updated_at: parsed(row, Of::updated_at, Timestamp::parse)?,
         last_observed_at: None,
         session_ref: None,
         notice: None,
@@ -231,8 +248,8 @@ fn decode(row: &rusqlite::Row<'_>) -> Result<Pruned, StoreError> {
     };
     Ok(Pruned {
         attempt,
-        outcome: parsed(row, "outcome", Outcome::from_label)?,
-        pruned_at: parsed(row, "pruned_at", Timestamp::parse)?,
+        outcome: parsed(row, Of::outcome, Outcome::from_label)?,
+        pruned_at: parsed(row, Of::pruned_at, Timestamp::parse)?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::record::Attachment;
-use crate::sql::{column, number, optional_number};
+use crate::sql::{Column, column, columns, number, optional, optional_number, parsed};
 use camino::Utf8PathBuf;
 use placement_contract::{
     ActionId, Attempt, AttemptId, AttemptState, CleanupScope, CleanupState, Digest, ExecutionState,
@@ -190,85 +190,99 @@ impl Row {
     }
 }
 
+columns! {
+    /// The columns of an attempt.
+    At {
+        attempt_id, owner_id, owner_incarnation, action_id, idempotency_key, request_digest,
+        request_json, grants_json, program, execution_state, cleanup_state, capability,
+        required_cleanup, mechanism, exit_observation, exit_source, exit_code, exit_signal, exit_core,
+        tree_gone_by, attachment_generation, recipient, runner_id, runner_pid, runner_pgid,
+        runner_start_ticks, runner_boot_id, runner_pidfd_inode, runner_finished, pid, pgid,
+        start_ticks, boot_id, pidfd_inode, init_pid, init_pgid, init_start_ticks, init_boot_id,
+        init_pidfd_inode, observer_machine_id, observer_pid_namespace, observer_time_namespace,
+        observer_cgroup_namespace, leaf_path, leaf_id, home_key, tmp_key, evidence_count, chain_head,
+        created_at, updated_at, last_observed_at,
+    }
+}
+
 /// Decodes a row; a value that is not exactly one is named, never guessed.
 pub(crate) fn decode(row: &rusqlite::Row<'_>) -> Result<Row, StoreError> {
     let state = AttemptState {
-        execution: parsed(row, "execution_state", ExecutionState::from_label)?,
-        cleanup: parsed(row, "cleanup_state", CleanupState::from_label)?,
+        execution: parsed(row, At::execution_state, ExecutionState::from_label)?,
+        cleanup: parsed(row, At::cleanup_state, CleanupState::from_label)?,
     };
     Ok(Row {
-        attempt_id: parsed(row, "attempt_id", |text| AttemptId::parse(text).ok())?,
-        owner_id: parsed(row, "owner_id", |text| OwnerId::parse(text).ok())?,
-        owner_incarnation: positive(row, "owner_incarnation")?,
-        action_id: parsed(row, "action_id", |text| ActionId::parse(text).ok())?,
-        idempotency_key: parsed(row, "idempotency_key", |text| IdempotencyKey::parse(text).ok())?,
-        request_digest: parsed(row, "request_digest", Digest::parse)?,
-        request_json: column(row, "request_json")?,
-        grants_json: column(row, "grants_json")?,
-        program: column(row, "program")?,
+        attempt_id: parsed(row, At::attempt_id, |text| AttemptId::parse(text).ok())?,
+        owner_id: parsed(row, At::owner_id, |text| OwnerId::parse(text).ok())?,
+        owner_incarnation: positive(row, At::owner_incarnation)?,
+        action_id: parsed(row, At::action_id, |text| ActionId::parse(text).ok())?,
+        idempotency_key: parsed(row, At::idempotency_key, |text| IdempotencyKey::parse(text).ok())?,
+        request_digest: parsed(row, At::request_digest, Digest::parse)?,
+        request_json: column(row, At::request_json)?,
+        grants_json: column(row, At::grants_json)?,
+        program: column(row, At::program)?,
         state,
-        capability: parsed(row, "capability", CleanupScope::from_label)?,
-        required_cleanup: parsed(row, "required_cleanup", CleanupScope::from_label)?,
-        mechanism: optional(row, "mechanism", Mechanism::from_label)?,
-        exit_observation: parsed(row, "exit_observation", ExitObservation::from_label)?,
-        exit_source: optional(row, "exit_source", ExitSource::from_label)?,
-        exit: exit(row)?,
-        tree_gone_by: column(row, "tree_gone_by")?,
+        capability: parsed(row, At::capability, CleanupScope::from_label)?,
+        required_cleanup: parsed(row, At::required_cleanup, CleanupScope::from_label)?,
+        mechanism: optional(row, At::mechanism, Mechanism::from_label)?,
+        exit_observation: parsed(row, At::exit_observation, ExitObservation::from_label)?,
+        exit_source: optional(row, At::exit_source, ExitSource::from_label)?,
+        exit: exit(row, &EXIT)?,
+        tree_gone_by: column(row, At::tree_gone_by)?,
         attachment: Attachment {
-            generation: Generation::new(number(row, "attachment_generation")?),
-            recipient: optional(row, "recipient", |text| RecipientId::parse(text).ok())?,
+            generation: Generation::new(number(row, At::attachment_generation)?),
+            recipient: optional(row, At::recipient, |text| RecipientId::parse(text).ok())?,
         },
         runner: runner(row)?,
         child: child(row)?,
         init: init(row)?,
         leaf: leaf(row)?,
-        home_key: column(row, "home_key")?,
-        tmp_key: column(row, "tmp_key")?,
-        evidence_count: positive(row, "evidence_count")?,
-        chain_head: parsed(row, "chain_head", Digest::parse)?,
-        created_at: parsed(row, "created_at", Timestamp::parse)?,
-        updated_at: parsed(row, "updated_at", Timestamp::parse)?,
-        last_observed_at: optional(row, "last_observed_at", Timestamp::parse)?,
+        home_key: column(row, At::home_key)?,
+        tmp_key: column(row, At::tmp_key)?,
+        evidence_count: positive(row, At::evidence_count)?,
+        chain_head: parsed(row, At::chain_head, Digest::parse)?,
+        created_at: parsed(row, At::created_at, Timestamp::parse)?,
+        updated_at: parsed(row, At::updated_at, Timestamp::parse)?,
+        last_observed_at: optional(row, At::last_observed_at, Timestamp::parse)?,
     })
 }
 
-pub(crate) fn parsed<T>(
-    row: &rusqlite::Row<'_>,
-    name: &'static str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<T, StoreError> {
-    optional(row, name, parse)?.ok_or(StoreError::Corrupt { column: name })
-}
-
-pub(crate) fn optional<T>(
-    row: &rusqlite::Row<'_>,
-    name: &'static str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, StoreError> {
-    let text: Option<String> = column(row, name)?;
-    text.map(|text| parse(&text).ok_or(StoreError::Corrupt { column: name })).transpose()
-}
-
-fn positive(row: &rusqlite::Row<'_>, name: &'static str) -> Result<u64, StoreError> {
-    match number(row, name)? {
-        0 => Err(StoreError::Corrupt { column: name }),
+fn positive(row: &rusqlite::Row<'_>, column: At) -> Result<u64, StoreError> {
+    match number(row, column)? {
+        0 => Err(column.at().corrupt()),
         number => Ok(number),
     }
 }
 
-fn flag(row: &rusqlite::Row<'_>, name: &'static str) -> Result<Option<bool>, StoreError> {
-    match optional_number(row, name)? {
+fn flag(row: &rusqlite::Row<'_>, column: Column) -> Result<Option<bool>, StoreError> {
+    match optional_number(row, column)? {
         None => Ok(None),
         Some(0) => Ok(Some(false)),
         Some(1) => Ok(Some(true)),
-        Some(_) => Err(StoreError::Corrupt { column: name }),
+        Some(_) => Err(column.corrupt()),
     }
 }
 
-pub(crate) fn exit(row: &rusqlite::Row<'_>) -> Result<Option<Exit>, StoreError> {
-    let code: Option<i32> = column(row, "exit_code")?;
-    let signal: Option<i32> = column(row, "exit_signal")?;
-    match (code, signal, flag(row, "exit_core")?) {
+/// The columns of one exit.
+pub(crate) struct ExitColumns {
+    pub(crate) code: Column,
+    pub(crate) signal: Column,
+    pub(crate) core: Column,
+}
+
+const EXIT: ExitColumns = ExitColumns {
+    code: At::exit_code.at(),
+    signal: At::exit_signal.at(),
+    core: At::exit_core.at(),
+};
+
+pub(crate) fn exit(
+    row: &rusqlite::Row<'_>,
+    columns: &ExitColumns,
+) -> Result<Option<Exit>, StoreError> {
+    let code: Option<i32> = column(row, columns.code)?;
+    let signal: Option<i32> = column(row, columns.signal)?;
+    match (code, signal, flag(row, columns.core)?) {
         (None, None, None) => Ok(None),
         (Some(code), None, None) => Ok(Some(Exit::Code { code })),
         (None, Some(signal), Some(core)) => Ok(Some(Exit::Signal { signal, core })),
@@ -279,8 +293,8 @@ pub(crate) fn exit(row: &rusqlite::Row<'_>) -> Result<Option<Exit>, StoreError> 
 }
 
 fn leaf(row: &rusqlite::Row<'_>) -> Result<Option<Leaf>, StoreError> {
-    let path: Option<String> = column(row, "leaf_path")?;
-    match (path, optional_number(row, "leaf_id")?) {
+    let path: Option<String> = column(row, At::leaf_path)?;
+    match (path, optional_number(row, At::leaf_id)?) {
         (Some(path), id) => Ok(Some(Leaf { path: path.into(), id })),
         (None, None) => Ok(None),
         (None, Some(_)) => Err(StoreError::Corrupt { column: "leaf_id" }),
@@ -289,35 +303,35 @@ fn leaf(row: &rusqlite::Row<'_>) -> Result<Option<Leaf>, StoreError> {
 
 /// The columns of one identity.
 struct Columns {
-    pid: &'static str,
-    pgid: &'static str,
-    start_ticks: &'static str,
-    boot_id: &'static str,
-    pidfd_inode: &'static str,
+    pid: Column,
+    pgid: Column,
+    start_ticks: Column,
+    boot_id: Column,
+    pidfd_inode: Column,
 }
 
 const CHILD: Columns = Columns {
-    pid: "pid",
-    pgid: "pgid",
-    start_ticks: "start_ticks",
-    boot_id: "boot_id",
-    pidfd_inode: "pidfd_inode",
+    pid: At::pid.at(),
+    pgid: At::pgid.at(),
+    start_ticks: At::start_ticks.at(),
+    boot_id: At::boot_id.at(),
+    pidfd_inode: At::pidfd_inode.at(),
 };
 
 const RUNNER: Columns = Columns {
-    pid: "runner_pid",
-    pgid: "runner_pgid",
-    start_ticks: "runner_start_ticks",
-    boot_id: "runner_boot_id",
-    pidfd_inode: "runner_pidfd_inode",
+    pid: At::runner_pid.at(),
+    pgid: At::runner_pgid.at(),
+    start_ticks: At::runner_start_ticks.at(),
+    boot_id: At::runner_boot_id.at(),
+    pidfd_inode: At::runner_pidfd_inode.at(),
 };
 
 const INIT: Columns = Columns {
-    pid: "init_pid",
-    pgid: "init_pgid",
-    start_ticks: "init_start_ticks",
-    boot_id: "init_boot_id",
-    pidfd_inode: "init_pidfd_inode",
+    pid: At::init_pid.at(),
+    pgid: At::init_pgid.at(),
+    start_ticks: At::init_start_ticks.at(),
+    boot_id: At::init_boot_id.at(),
+    pidfd_inode: At::init_pidfd_inode.at(),
 };
 
 fn child(row: &rusqlite::Row<'_>) -> Result<ChildIdentity, StoreError> {
@@ -326,9 +340,9 @@ fn child(row: &rusqlite::Row<'_>) -> Result<ChildIdentity, StoreError> {
 
 /// A claim has all of a runner or nothing; what is between was not written by this crate.
 fn runner(row: &rusqlite::Row<'_>) -> Result<Option<RunnerRecord>, StoreError> {
-    let id = optional(row, "runner_id", |text| RunnerId::parse(text).ok())?;
+    let id = optional(row, At::runner_id, |text| RunnerId::parse(text).ok())?;
     let finished =
-        flag(row, "runner_finished")?.ok_or(StoreError::Corrupt { column: "runner_finished" })?;
+        flag(row, At::runner_finished.at())?.ok_or_else(|| At::runner_finished.at().corrupt())?;
     match (id, identity(row, &RUNNER)?) {
         (None, ChildIdentity::None) => Ok(None),
         (Some(id), ChildIdentity::Complete(identity)) => {
@@ -368,22 +382,21 @@ fn identity(row: &rusqlite::Row<'_>, columns: &Columns) -> Result<ChildIdentity,
     }
 }
 
-fn process_number(row: &rusqlite::Row<'_>, name: &'static str) -> Result<Option<Pid>, StoreError> {
-    let corrupt = || StoreError::Corrupt { column: name };
-    let number = optional_number(row, name)?;
+fn process_number(row: &rusqlite::Row<'_>, column: Column) -> Result<Option<Pid>, StoreError> {
+    let number = optional_number(row, column)?;
     number
         .map(|number| {
-            let number = u32::try_from(number).map_err(|_| corrupt())?;
-            Pid::try_from(number).map_err(|_| corrupt())
+            let number = u32::try_from(number).map_err(|_| column.corrupt())?;
+            Pid::try_from(number).map_err(|_| column.corrupt())
         })
         .transpose()
 }
 
 fn observer(row: &rusqlite::Row<'_>) -> Result<Option<Observer>, StoreError> {
-    let machine_id = column(row, "observer_machine_id")?;
-    let time_namespace = optional_number(row, "observer_time_namespace")?;
-    let cgroup_namespace = optional_number(row, "observer_cgroup_namespace")?;
-    let pid_namespace = optional_number(row, "observer_pid_namespace")?;
+    let machine_id = column(row, At::observer_machine_id)?;
+    let time_namespace = optional_number(row, At::observer_time_namespace)?;
+    let cgroup_namespace = optional_number(row, At::observer_cgroup_namespace)?;
+    let pid_namespace = optional_number(row, At::observer_pid_namespace)?;
     Ok(pid_namespace.map(|pid_namespace| Observer {
         machine_id,
         pid_namespace,

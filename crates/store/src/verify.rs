@@ -2,10 +2,10 @@
 
 use crate::chain::Link;
 use crate::error::StoreError;
-use crate::evidence::decode;
+use crate::evidence::{Of, decode};
 use crate::find::load;
 use crate::row::Row;
-use crate::sql::failed;
+use crate::sql::{column, failed};
 use crate::write::Store;
 use placement_contract::{AttemptId, Digest, Evidence};
 use placement_transitions::{Folded, fold};
@@ -102,9 +102,11 @@ impl<'a> Check<'a> {
         transaction: &Transaction<'_>,
         attempt_id: &AttemptId,
     ) -> Result<(), StoreError> {
-        let mut statement = transaction
-            .prepare("SELECT * FROM placement_evidence WHERE attempt_id = ?1 ORDER BY sequence")
-            .map_err(failed("read evidence"))?;
+        let sql = format!(
+            "SELECT {} FROM placement_evidence WHERE attempt_id = ?1 ORDER BY sequence",
+            Of::SELECTED
+        );
+        let mut statement = transaction.prepare(&sql).map_err(failed("read evidence"))?;
         let mut found = statement.query([attempt_id.as_str()]).map_err(failed("read evidence"))?;
         while let Some(row) = found.next().map_err(failed("read evidence"))? {
             self.count += 1;
@@ -190,15 +192,15 @@ impl<'a> Check<'a> {
     }
 }
 
-fn raw(row: &rusqlite::Row<'_>) -> rusqlite::Result<Raw> {
+fn raw(row: &rusqlite::Row<'_>) -> Result<Raw, StoreError> {
     Ok(Raw {
-        sequence: row.get("sequence")?,
-        at: row.get("at")?,
-        kind: row.get("kind")?,
-        from: row.get("from_state")?,
-        to: row.get("to_state")?,
-        detail: row.get("detail")?,
-        chain: row.get("chain")?,
+        sequence: column(row, Of::sequence)?,
+        at: column(row, Of::at)?,
+        kind: column(row, Of::kind)?,
+        from: column(row, Of::from_state)?,
+        to: column(row, Of::to_state)?,
+        detail: column(row, Of::detail)?,
+        chain: column(row, Of::chain)?,
     })
 }
 
