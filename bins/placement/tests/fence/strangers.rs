@@ -11,11 +11,13 @@ use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Within this a runner answers.
 const FENCE: Duration = Duration::from_secs(2);
+/// Connections that a runner holds, and that wait at its two sockets.
+const SEATS: usize = 32 + 2 * 16;
 /// How many come to each socket at once, and how often: more than a runner holds connections for.
 const CROWD: (usize, usize) = (20, 5);
 
@@ -184,6 +186,7 @@ fn a_message_that_is_none_closes_the_link_and_nothing_else() {
     let mut living = Living::start(&world);
     // Over the link of the bound recipient itself: half a frame, then its end.
     let mut again = living.door.knock(Socket::Data).unwrap();
+    again.set_read_timeout(Some(PATIENCE)).unwrap();
     again.write_all(&living.door.hello(Socket::Data, RECIPIENT, 2)).unwrap();
     again.read_exact(&mut [0; 32]).unwrap();
     again.write_all(&[9; 20]).unwrap();
@@ -201,6 +204,7 @@ fn a_message_that_is_none_closes_the_link_and_nothing_else() {
     let mut header = whole.header_bytes();
     header[..4].copy_from_slice(&65_537_u32.to_le_bytes());
     let mut again = living.door.knock(Socket::Data).unwrap();
+    again.set_read_timeout(Some(PATIENCE)).unwrap();
     again.write_all(&living.door.hello(Socket::Data, RECIPIENT, 2)).unwrap();
     again.read_exact(&mut [0; 32]).unwrap();
     // It may be closed before everything is said.
@@ -216,17 +220,22 @@ fn a_crowd_that_says_nothing_disturbs_nobody() {
     let world = world();
     let (mut living, mut other) = (Living::start(&world), Living::start(&world));
     let id = living.attempt.id().clone();
-    let before = descriptors(&world, &id);
+    let (before, knocks) = (descriptors(&world, &id), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         let (many, often) = CROWD;
         for number in 0..2 * many {
-            let door = &living.door;
+            let (door, knocks) = (&living.door, &knocks);
             scope.spawn(move || {
-                let knock = |_| door.knock(Socket::ALL[number % 2]);
+                let knock = |_| {
+                    let stream = door.knock(Socket::ALL[number % 2]);
+                    knocks.fetch_add(1, Ordering::Relaxed);
+                    stream
+                };
                 let crowd: Vec<_> = (0..often).map(knock).collect();
                 crowd.iter().flatten().for_each(assert_shut);
             });
         }
+        wait_until(PATIENCE, "a crowd", || knocks.load(Ordering::Relaxed) > SEATS);
         for _ in 0..5 {
             assert_answers(&living.door, 2);
         }
@@ -247,15 +256,16 @@ fn whoever_says_its_hello_byte_by_byte_holds_nobody_up() {
     let world = world();
     let mut living = Living::start(&world);
     let door = &living.door;
-    let is_over = AtomicBool::new(false);
+    let (is_over, knocks) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
-        for number in 0..64 {
-            let is_over = &is_over;
+        for number in 0..96 {
+            let (is_over, knocks) = (&is_over, &knocks);
             scope.spawn(move || {
                 let socket = Socket::ALL[number % 2];
                 let hello = door.hello(socket, RECIPIENT, 2);
                 while !is_over.load(Ordering::Relaxed) {
                     let Ok(mut stream) = door.knock(socket) else { continue };
+                    knocks.fetch_add(1, Ordering::Relaxed);
                     // Never the last byte.
                     for byte in &hello[..hello.len() - 1] {
                         let is_shut = stream.write_all(&[*byte]).is_err();
@@ -268,6 +278,7 @@ fn whoever_says_its_hello_byte_by_byte_holds_nobody_up() {
             });
         }
         let asked = std::panic::catch_unwind(|| {
+            wait_until(PATIENCE, "a crowd", || knocks.load(Ordering::Relaxed) > SEATS);
             for _ in 0..5 {
                 assert_answers(door, 2);
             }
