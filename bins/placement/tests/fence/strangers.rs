@@ -34,6 +34,17 @@ fn assert_shut(mut stream: &UnixStream) {
     assert_eq!(said, b"");
 }
 
+/// Reads the welcome that answers a hello, to its last byte.
+#[track_caller]
+fn welcomed(stream: &mut UnixStream) {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut header = [0; 32];
+    stream.read_exact(&mut header).unwrap();
+    assert_eq!(header[4], 2, "it is welcome");
+    let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+    stream.read_exact(&mut vec![0; usize::try_from(length).unwrap()]).unwrap();
+}
+
 /// Asserts that a runner answers within the fence, and has not moved on.
 #[track_caller]
 fn assert_answers(door: &Door, generation: u64) {
@@ -186,9 +197,8 @@ fn a_message_that_is_none_closes_the_link_and_nothing_else() {
     let mut living = Living::start(&world);
     // Over the link of the bound recipient itself: half a frame, then its end.
     let mut again = living.door.knock(Socket::Data).unwrap();
-    again.set_read_timeout(Some(PATIENCE)).unwrap();
     again.write_all(&living.door.hello(Socket::Data, RECIPIENT, 2)).unwrap();
-    again.read_exact(&mut [0; 32]).unwrap();
+    welcomed(&mut again);
     again.write_all(&[9; 20]).unwrap();
     drop(again);
     living.data = living.door.data(RECIPIENT, 2).unwrap();
@@ -204,12 +214,11 @@ fn a_message_that_is_none_closes_the_link_and_nothing_else() {
     let mut header = whole.header_bytes();
     header[..4].copy_from_slice(&65_537_u32.to_le_bytes());
     let mut again = living.door.knock(Socket::Data).unwrap();
-    again.set_read_timeout(Some(PATIENCE)).unwrap();
     again.write_all(&living.door.hello(Socket::Data, RECIPIENT, 2)).unwrap();
-    again.read_exact(&mut [0; 32]).unwrap();
+    welcomed(&mut again);
     // It may be closed before everything is said.
     again.write_all(&header).and_then(|()| again.write_all(whole.payload())).ok();
-    wait_until(PATIENCE, "the end of the link", || !matches!(again.read(&mut [0; 4096]), Ok(1..)));
+    assert_shut(&again);
     living.data = living.door.data(RECIPIENT, 2).unwrap();
     living.echo();
     assert_answers(&living.door, 2);
