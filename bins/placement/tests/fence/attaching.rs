@@ -5,8 +5,8 @@ use crate::world;
 use placement::{Code, ExecutionState, Exit, Generation, InputOutcome, StreamName};
 use placement_world::contract::attempt::RunnerStatus;
 use placement_world::identity::Signal;
-use placement_world::protocol::FromRunner;
-use placement_world::{Data, Known, World, shell};
+use placement_world::protocol::{Chunk, FromRunner};
+use placement_world::{Data, Known, shell};
 use std::fs;
 
 /// What comes over a link, each with its attachment.
@@ -43,6 +43,14 @@ fn take(data: &mut Data, of: u64, count: usize) -> Vec<Came> {
     came
 }
 
+#[track_caller]
+fn chunk(data: &mut Data) -> Chunk {
+    match data.receive() {
+        Some(FromRunner::Chunk(chunk)) => chunk,
+        other => panic!("a chunk comes: {other:?}"),
+    }
+}
+
 fn sequences(came: &[Came]) -> Vec<u64> {
     let of = |what: &Came| match what {
         Came::Chunk(sequence, ..) | Came::End(sequence, ..) => Some(*sequence),
@@ -59,8 +67,8 @@ fn the_ends_of_the_streams_and_the_exit_come_again_to_the_next_attachment() {
     let attempt = world.launch(shell(script).spool_bytes_max(0));
     let door = world.door(attempt.id());
     let (_, mut first) = bind(&door, 2);
-    let Some(FromRunner::Chunk(chunk)) = first.receive() else { panic!("a chunk comes") };
-    assert_eq!((chunk.sequence, chunk.bytes.as_slice()), (1, &b"out\n"[..]));
+    let said = chunk(&mut first);
+    assert_eq!((said.sequence, said.bytes.as_slice()), (1, &b"out\n"[..]));
     fs::write(world.work().join("go"), "").unwrap();
     let seen = take(&mut first, 2, 3);
     assert_eq!(sequences(&seen), [2, 3], "both ends, numbered on");
@@ -119,53 +127,38 @@ fn an_attachment_to_a_runner_that_stands_still_changes_nothing_and_the_next_succ
     world.assert_clean(&end);
 }
 
-/// Bytes of both streams as an attachment gets them, whoever took a part before it.
-#[track_caller]
-fn output_through_takeovers(world: &World, takeovers: u64, script: &str) -> Vec<u8> {
-    let attempt = world.launch_shell(script);
-    let door = world.door(attempt.id());
-    let mut seen = Vec::new();
-    let mut next = 1;
-    for generation in 2..2 + takeovers {
-        let (reply, mut data) = bind(&door, generation);
-        assert_eq!(reply.consumed_through + 1, next);
-        // Two are taken, one of them is acknowledged.
-        for kept in [true, false] {
-            let Some(FromRunner::Chunk(chunk)) = data.receive() else { panic!("a chunk comes") };
-            if kept {
-                assert_eq!((chunk.sequence, chunk.offset), (next, seen.len() as u64));
-                seen.extend(chunk.bytes);
-                data.acknowledge(chunk.sequence);
-            }
-        }
-        next += 1;
-    }
-    fs::write(world.work().join("go"), "").unwrap();
-    let (_, mut data) = bind(&door, 2 + takeovers);
-    loop {
-        match data.receive().expect("the end is told before the link is closed") {
-            FromRunner::Chunk(chunk) => {
-                assert_eq!((chunk.sequence, chunk.offset), (next, seen.len() as u64));
-                next += 1;
-                seen.extend(chunk.bytes);
-                data.acknowledge(chunk.sequence);
-            }
-            FromRunner::Eof(eof) => {
-                assert_eq!(eof.sequence, next);
-                next += 1;
-                data.acknowledge(eof.sequence);
-            }
-            FromRunner::Exit { .. } | FromRunner::InputAck(_) | FromRunner::ResizeAck(_) => {}
-            FromRunner::Finished { .. } => return seen,
-        }
-    }
-}
-
 #[test]
 fn however_often_it_is_taken_over_the_output_has_no_gap_and_no_repetition() {
     let world = world();
-    let script = "seq 400000 | tee all; while [ ! -e go ]; do sleep 0.01; done";
-    let seen = output_through_takeovers(&world, 20, script);
+    let script = "seq 400000 | tee all; touch said; while [ ! -e go ]; do sleep 0.01; done";
+    let attempt = world.launch_shell(script);
+    let door = world.door(attempt.id());
+    let (mut seen, mut next) = (Vec::new(), 1);
+    for generation in 2..22 {
+        let (reply, mut data) = bind(&door, generation);
+        assert_eq!(reply.consumed_through + 1, next);
+        // Two are taken, and one of them is acknowledged.
+        let (first, second) = (chunk(&mut data), chunk(&mut data));
+        assert_eq!((first.sequence, first.offset), (next, seen.len() as u64));
+        assert_eq!(second.sequence, next + 1);
+        seen.extend(first.bytes);
+        data.acknowledge(next);
+        next += 1;
+    }
+    world.wait_for_file("said");
     let wanted = fs::read(world.work().join("all")).unwrap();
+    let (_, mut data) = bind(&door, 22);
+    while seen.len() < wanted.len() {
+        let came = chunk(&mut data);
+        assert_eq!((came.sequence, came.offset), (next, seen.len() as u64));
+        seen.extend(came.bytes);
+        data.acknowledge(next);
+        next += 1;
+    }
     assert!(seen == wanted, "{} bytes of {}", seen.len(), wanted.len());
+    fs::write(world.work().join("go"), "").unwrap();
+    let ends = take(&mut data, 22, 3);
+    assert_eq!(sequences(&ends), [next, next + 1], "both ends, numbered on");
+    data.acknowledge(next + 1);
+    world.assert_clean(&attempt.finish().unwrap());
 }
