@@ -1,5 +1,6 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks for a cooperative stop, the second forces it. Where an
-//! attempt's window is shown, SIGWINCH is a new size and SIGHUP the end of the terminal.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT: the first asks for a cooperative stop, the second forces it.
+//! Where an attempt's window is shown, SIGWINCH is a new size, SIGHUP the end of the terminal, and
+//! SIGTSTP gives it back until SIGCONT.
 
 use crate::failure::Failure;
 use nix::sys::signal::{SigSet, Signal};
@@ -26,6 +27,10 @@ pub(crate) enum TerminalEvent {
     Resized,
     /// It is gone.
     HungUp,
+    /// This process is to stand still, and its user to have the terminal meanwhile.
+    Suspended,
+    /// This process goes on after it stood still, for whatever reason.
+    Continued,
 }
 
 #[derive(Debug)]
@@ -45,7 +50,7 @@ impl Signals {
     /// UNAVAILABLE where no thread can be had: nothing is launched that could not be stopped.
     pub(crate) fn take() -> Result<Self, Failure> {
         let mut set = SigSet::empty();
-        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGWINCH] {
+        for signal in TAKEN {
             set.add(signal);
         }
         let target = Arc::new(Mutex::new(Target::Nothing { signals: 0 }));
@@ -54,8 +59,17 @@ impl Signals {
         if set.thread_block().is_ok() {
             let taken = thread::Builder::new().spawn(move || {
                 while let Ok(signal) = set.wait() {
-                    if !is_of_terminal(signal, &terminal) {
-                        receive(&target);
+                    match taken(signal) {
+                        Taken::Stop => receive(&target),
+                        Taken::HangUp if !tell(&terminal, TerminalEvent::HungUp) => {
+                            receive(&target);
+                        }
+                        Taken::Suspend if !tell(&terminal, TerminalEvent::Suspended) => {
+                            stand_still();
+                        }
+                        Taken::HangUp | Taken::Suspend => {}
+                        Taken::Continue => drop(tell(&terminal, TerminalEvent::Continued)),
+                        Taken::Resize => drop(tell(&terminal, TerminalEvent::Resized)),
                     }
                 }
             });
@@ -86,21 +100,60 @@ impl Signals {
     }
 }
 
-/// Says whether a signal is about the terminal and no wish to stop anything.
-fn is_of_terminal(signal: Signal, terminal: &Mutex<Option<Sender<TerminalEvent>>>) -> bool {
-    let terminal = terminal.lock().unwrap_or_else(PoisonError::into_inner);
-    let event = if signal == Signal::SIGWINCH {
-        TerminalEvent::Resized
-    } else if signal == Signal::SIGHUP && terminal.is_some() {
-        TerminalEvent::HungUp
+/// The signals that are taken.
+const TAKEN: [Signal; 7] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGQUIT,
+    Signal::SIGHUP,
+    Signal::SIGWINCH,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
+];
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Stop,
+    HangUp,
+    Suspend,
+    Continue,
+    Resize,
+}
+
+fn taken(signal: Signal) -> Taken {
+    if signal == Signal::SIGHUP {
+        Taken::HangUp
+    } else if signal == Signal::SIGTSTP {
+        Taken::Suspend
+    } else if signal == Signal::SIGCONT {
+        Taken::Continue
+    } else if signal == Signal::SIGWINCH {
+        Taken::Resize
     } else {
-        return false;
-    };
-    if let Some(terminal) = &*terminal {
-        // Whoever listens does so to the end of this process.
-        terminal.send(event).ok();
+        Taken::Stop
     }
+}
+
+/// Tells whoever shows a window, and says whether there is somebody.
+fn tell(terminal: &Mutex<Option<Sender<TerminalEvent>>>, event: TerminalEvent) -> bool {
+    let terminal = terminal.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(terminal) = &*terminal else { return false };
+    // Whoever listens does so to the end of this process.
+    terminal.send(event).ok();
     true
+}
+
+/// Stops this process as SIGTSTP does where nobody takes it, and returns when it goes on: at once
+/// where the kernel stops nobody, in a group that no shell looks after.
+pub(crate) fn stand_still() {
+    let mut stopping = SigSet::empty();
+    stopping.add(Signal::SIGTSTP);
+    // It is for this thread alone, so none of the others takes it.
+    if nix::sys::signal::raise(Signal::SIGTSTP).is_ok() {
+        stopping.thread_unblock().ok();
+        stopping.thread_block().ok();
+    }
 }
 
 fn receive(target: &Mutex<Target>) {

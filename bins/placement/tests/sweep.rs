@@ -1,6 +1,6 @@
 //! Passes over what lives, from the command line.
 
-use placement::{AttemptId, ExecutionState};
+use placement::{AttemptId, ExecutionState, Mechanism};
 use placement_testkit::wait_until;
 use placement_world::{Known, World};
 use std::io::{BufRead as _, BufReader};
@@ -54,4 +54,30 @@ fn a_watch_settles_what_loses_its_runner_and_goes_on() {
     let attempt = world.host().attempt(&id).unwrap();
     assert_eq!(attempt.execution_state, ExecutionState::Uncertain);
     world.program().run(["stop", "--force", id.as_str()]);
+}
+
+#[test]
+fn a_sweep_settles_what_lost_its_runner_as_its_mechanism_allows() {
+    let world = World::new(env!("CARGO_BIN_EXE_placement"));
+    let tree = "setsid sh -c 'echo $$ > far; exec sleep 300' & echo $$ > near; exec sleep 300";
+    for mechanism in world.mechanisms() {
+        let options = ["start", "--mechanism", mechanism.label(), "--", "/bin/sh", "-c", tree];
+        let said = world.program().run(options);
+        let id = AttemptId::parse(said.stdout.trim()).expect("it prints the attempt");
+        let [near, far] = ["near", "far"].map(|name| Known::named_in(world.work().join(name)));
+        Known::of(world.runner_pid(&id)).kill();
+        near.wait_gone();
+        let said = world.program().run(["sweep"]);
+        assert!(said.stdout.ends_with("1 looked at, 1 changed\n"), "{said:?}");
+        let settled = world.host().attempt(&id).unwrap();
+        let is_lost = mechanism == Mechanism::Subreaper;
+        let state = if is_lost { ExecutionState::Uncertain } else { ExecutionState::Exited };
+        assert_eq!(settled.execution_state, state, "{mechanism}:\n{}", world.told(&id));
+        assert_eq!(settled.tree_gone_by.is_some(), !is_lost, "{mechanism}");
+        assert_eq!(far.is_running(), is_lost, "{mechanism}");
+        far.kill();
+        for name in ["near", "far"] {
+            std::fs::remove_file(world.work().join(name)).unwrap();
+        }
+    }
 }

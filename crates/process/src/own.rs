@@ -115,9 +115,10 @@ impl Signals {
 
 const TERMINATION: u32 = Signal::SIGTERM as u32;
 
-/// Gives this process the dispositions of a runner: SIGPIPE, SIGHUP and SIGINT are ignored, SIGCHLD
-/// has its default (an inherited "ignored" would reap children unseen), and SIGTERM and SIGCHLD
-/// arrive on a descriptor instead.
+/// Gives this process the dispositions of a runner: SIGPIPE, SIGHUP, SIGINT and SIGXFSZ (a file size
+/// limit of the host is an error of the write, not the end of the runner) are ignored, SIGCHLD has its
+/// default (an inherited "ignored" would reap children unseen), and SIGTERM and SIGCHLD arrive on a
+/// descriptor instead.
 ///
 /// Both are blocked in the calling thread and in those it starts later: call it first.
 ///
@@ -128,6 +129,7 @@ pub fn settle_signals() -> Result<Signals, OwnError> {
         (Signal::SIGPIPE, SigHandler::SigIgn),
         (Signal::SIGHUP, SigHandler::SigIgn),
         (Signal::SIGINT, SigHandler::SigIgn),
+        (Signal::SIGXFSZ, SigHandler::SigIgn),
         (Signal::SIGCHLD, SigHandler::SigDfl),
         (Signal::SIGTERM, SigHandler::SigDfl),
     ] {

@@ -53,6 +53,15 @@ impl Drop for RawTerminal {
 }
 
 impl SavedTerminal {
+    /// Puts the terminal into raw mode again after it was given back; one that is gone stays gone.
+    ///
+    /// A process in the background is stopped by SIGTTOU until it is in the foreground.
+    pub fn enter_again(&self) {
+        let mut raw = self.attributes.clone();
+        raw.make_raw();
+        rustix::termios::tcsetattr(&self.terminal, OptionalActions::Now, &raw).ok();
+    }
+
     /// Gives the terminal back as it was; one that is gone needs nothing.
     pub fn restore(&self) {
         // A process that is in the background by now would be stopped by its own restoring.

@@ -163,6 +163,7 @@ impl Claimed {
             closing: Closing::default(),
             writes: Writes::new(),
             queued_write: 0,
+            torn_write: None,
             stop: Stop::default(),
             state: FIRST_STATE,
             exit: None,

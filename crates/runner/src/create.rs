@@ -12,7 +12,7 @@ use placement_contract::{
 };
 use placement_crash::point;
 use placement_executable::Measured;
-use placement_homes::StreamEnd;
+use placement_homes::{HomeKey, StreamEnd};
 use placement_identity::{IdentityError, ProcessIdentity};
 use placement_materialize::{Inputs, Materialization, Progress, Ready, Values};
 use placement_process::{
@@ -72,15 +72,8 @@ impl Runner {
     pub(crate) fn create_child(&mut self, ready: &Ready) -> Result<Created, NotStarted> {
         let by = self.start_by();
         let site = self.site()?;
-        // Another root may have an attempt of the same name, and another PID namespace a runner of the
-        // same number: whoever found a leaf of both under its own path would end a stranger's tree.
         let runner = ProcessIdentity::this_process().map_err(|_| no_containment())?;
-        let leaf_name = format!(
-            "placement-{}-{}-{}",
-            self.attempt_dir.key(),
-            runner.pid.get(),
-            runner.pidfd_inode.unwrap_or(runner.start_ticks)
-        );
+        let leaf_name = leaf_name(self.attempt_dir.key(), &runner);
         let leaf_path = match &site {
             Some(site) => Some(site.leaf_path(&leaf_name).map_err(|_| no_containment())?),
             None => None,
@@ -367,6 +360,15 @@ fn c_strings(texts: &[String]) -> Vec<CString> {
         .collect()
 }
 
+/// Names the leaf of an attempt's only child.
+///
+/// Another root may have an attempt of the same name, and another PID namespace a runner of the same
+/// number: whoever found a leaf of both under its own path would end a stranger's tree.
+fn leaf_name(key: &HomeKey, runner: &ProcessIdentity) -> String {
+    let (pid, start_ticks) = (runner.pid.get(), runner.start_ticks);
+    format!("placement-{key}-{pid}-{}", runner.pidfd_inode.unwrap_or(start_ticks))
+}
+
 fn no_containment() -> NotStarted {
     NotStarted::plain(Code::Unavailable, "the containment could not be made")
 }
@@ -379,5 +381,39 @@ fn not_committed(error: &NotRecorded) -> NotStarted {
         NotRecorded::Record(_) | NotRecorded::Open(_) | NotRecorded::GivenUp => {
             NotStarted::plain(Code::Storage, "the store could not be written")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use placement_contract::{AttemptId, OwnerId};
+
+    fn key(attempt: &str) -> HomeKey {
+        let owner = OwnerId::parse("local:1").unwrap();
+        HomeKey::of(&owner, &AttemptId::parse(attempt).unwrap())
+    }
+
+    fn runner() -> ProcessIdentity {
+        ProcessIdentity { pidfd_inode: Some(77), ..ProcessIdentity::this_process().unwrap() }
+    }
+
+    #[test]
+    fn a_leaf_is_named_by_what_no_other_process_of_the_boot_has() {
+        let ours = leaf_name(&key("a"), &runner());
+        assert!(ours.ends_with("-77"), "{ours}");
+        // As seen from two PID namespaces: one number, started in one hundredth of a second.
+        let other = ProcessIdentity { pidfd_inode: Some(78), ..runner() };
+        assert_ne!(leaf_name(&key("a"), &other), ours);
+        assert_ne!(leaf_name(&key("b"), &runner()), ours);
+        assert_eq!(leaf_name(&key("a"), &runner()), ours);
+    }
+
+    #[test]
+    fn where_a_pidfd_has_no_inode_of_its_own_the_start_names_the_leaf() {
+        let early = ProcessIdentity { pidfd_inode: None, start_ticks: 5, ..runner() };
+        let late = ProcessIdentity { start_ticks: 6, ..early.clone() };
+        assert!(leaf_name(&key("a"), &early).ends_with("-5"));
+        assert_ne!(leaf_name(&key("a"), &early), leaf_name(&key("a"), &late));
     }
 }

@@ -20,6 +20,9 @@ const LAST_READS_MAX: usize = 8;
 /// Silence after which a connection makes room for another one: a part of the fence, since a call
 /// may have to wait for it. Whoever only waits for the end looks for it in another way then.
 const SILENT: Duration = Duration::from_millis(500);
+/// Time after which a connection without a hello makes room: whoever means to call says it at once,
+/// and as many strangers as there is room for must not hold a call up for the fence.
+const SPEECHLESS: Duration = Duration::from_millis(100);
 
 /// The runner's sockets and the peers on them.
 #[derive(Debug)]
@@ -50,7 +53,15 @@ struct Peer {
     link: Link,
     /// Admitted peers have no deadline.
     hello_by: Option<Instant>,
+    /// When it connected, or said something whole: single bytes are no sign of life.
     heard: Instant,
+}
+
+impl Peer {
+    /// Returns when it makes room for another one.
+    fn yields_at(&self) -> Instant {
+        self.heard + if self.hello_by.is_some() { SPEECHLESS } else { SILENT }
+    }
 }
 
 /// What the loop polls for the desk.
@@ -241,15 +252,17 @@ impl Desk {
         }
     }
 
-    /// Closes the connection that was silent for longest, if it is its turn; says whether there is
-    /// room now.
+    /// Closes the connection whose turn to make room it was first, if it has come; says whether there
+    /// is room now.
     fn make_room(&mut self, now: Instant) -> bool {
         if self.peers.len() < PEERS_MAX {
             return true;
         }
         let peers = self.peers.iter().enumerate();
-        let Some((index, silent)) = peers.min_by_key(|(_, peer)| peer.heard) else { return true };
-        let until = silent.heard + SILENT;
+        let Some((index, first)) = peers.min_by_key(|(_, peer)| peer.yields_at()) else {
+            return true;
+        };
+        let until = first.yields_at();
         if now < until {
             self.full_until = Some(until);
             return false;
@@ -262,12 +275,14 @@ impl Desk {
         let Some(index) = self.peers.iter().position(|peer| peer.number == number) else {
             return Vec::new();
         };
-        self.peers[index].heard = now;
         let mut asks = Vec::new();
         let Ok(frames) = read(&mut self.peers[index].link) else {
             self.peers.swap_remove(index);
             return asks;
         };
+        if !frames.is_empty() {
+            self.peers[index].heard = now;
+        }
         for (frame, descriptor) in frames {
             let admitted = self.peers[index].hello_by.is_none();
             let kind = self.peers[index].link.kind();

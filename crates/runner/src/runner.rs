@@ -43,6 +43,8 @@ pub(crate) struct Runner {
     pub(crate) writes: Writes,
     /// The newest write id that waits for the child.
     pub(crate) queued_write: u64,
+    /// The write of which the child took a part; there is one at most, since its input is closed then.
+    pub(crate) torn_write: Option<u64>,
     pub(crate) stop: Stop,
     pub(crate) state: ExecutionState,
     pub(crate) exit: Option<Exit>,

@@ -13,7 +13,7 @@ use placement_protocol::{
 };
 use std::time::Instant;
 
-/// What becomes of a write of the bound recipient.
+/// What becomes of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Judged {
     /// It is new, and there is room for it.
@@ -102,8 +102,12 @@ impl Runner {
             fenced: refused.is_none(),
             refused,
             consumed_through: self.output.consumed_through(),
-            // What waits is counted too: under its number another write would pass for it.
-            last_write_id: self.queued_write.max(self.writes.last()),
+            // What waits, or was taken in part, is counted too: under its number another write would
+            // pass for it.
+            last_write_id: self
+                .queued_write
+                .max(self.writes.last())
+                .max(self.torn_write.unwrap_or_default()),
         }
     }
 
@@ -129,33 +133,37 @@ impl Runner {
 
     fn take_input(&mut self, input: placement_protocol::Input) {
         let write_id = input.write_id;
-        let refused = if input.generation != self.desk.generation() {
-            Some(InputRefused::NotBound)
-        } else if self.has_exited() {
-            Some(InputRefused::Exited)
-        } else {
-            match self.judge_write(&input) {
-                Judged::Queue => {
-                    self.queued_write = write_id;
-                    self.input.queue(Writer::Recipient(write_id), input.bytes, input.end);
-                    self.write_input();
-                    return;
-                }
-                // Its answer comes when it is written.
-                Judged::Waits => return,
-                Judged::Written => None,
-                Judged::Refused(why) => Some(why),
+        let refused = match self.judge_write(&input) {
+            Judged::Queue => {
+                self.queued_write = write_id;
+                self.input.queue(Writer::Recipient(write_id), input.bytes, input.end);
+                self.write_input();
+                return;
             }
+            // Its answer comes when it is written.
+            Judged::Waits => return,
+            Judged::Written => None,
+            Judged::Refused(why) => Some(why),
         };
         let ack = InputAck { write_id, generation: input.generation, refused };
         self.desk.tell(FromRunner::InputAck(ack));
     }
 
-    /// Judges a write of the bound recipient to a child that has not exited.
+    /// Judges a write. What became of one that came before is said first: whose answer was lost must
+    /// not take it for one that was never written because the child ended since.
     fn judge_write(&self, input: &placement_protocol::Input) -> Judged {
+        if input.generation != self.desk.generation() {
+            return Judged::Refused(InputRefused::NotBound);
+        }
         match self.writes.judge(input.write_id) {
             WriteVerdict::Again => Judged::Written,
             WriteVerdict::Forgotten => Judged::Refused(InputRefused::Forgotten),
+            WriteVerdict::New if self.torn_write == Some(input.write_id) => {
+                Judged::Refused(InputRefused::Uncertain)
+            }
+            WriteVerdict::New | WriteVerdict::OutOfOrder if self.has_exited() => {
+                Judged::Refused(InputRefused::Exited)
+            }
             WriteVerdict::OutOfOrder => Judged::Refused(InputRefused::OutOfOrder),
             WriteVerdict::New if input.write_id <= self.queued_write => Judged::Waits,
             WriteVerdict::New if input.end && self.has_window() => {
@@ -212,8 +220,12 @@ impl Runner {
             Writer::Recipient(write_id) => {
                 // Nothing waits any more: whoever asks again is answered, and not held off.
                 self.queued_write = self.writes.last();
-                let refused =
-                    if written > 0 { InputRefused::Uncertain } else { InputRefused::Closed };
+                let refused = if written > 0 {
+                    self.torn_write = Some(write_id);
+                    InputRefused::Uncertain
+                } else {
+                    InputRefused::Closed
+                };
                 self.acknowledge_write(write_id, Some(refused));
             }
             Writer::Control if self.has_exited() => {}

@@ -99,6 +99,15 @@ impl Service {
 
     /// Gathers what is recorded and what is seen now, and asks for the proof.
     pub(crate) fn prove_gone(&self, row: &Row) -> Result<Result<ScopeGone, &'static str>, Refusal> {
+        self.prove_gone_by(row, look_at_processes)
+    }
+
+    /// The same, with whatever looks at the process table: it is asked only where it decides.
+    pub(crate) fn prove_gone_by(
+        &self,
+        row: &Row,
+        look: impl FnOnce(&Row) -> (Option<AbsenceProof>, Option<GroupAbsence>),
+    ) -> Result<Result<ScopeGone, &'static str>, Refusal> {
         let folded = self.inner.store.folded(&row.attempt_id)?;
         let place = place_of(row);
         let init = row.init.as_ref().and_then(look_for_absence);
@@ -130,7 +139,7 @@ impl Service {
         if let Ok(gone) = prove_scope(row.required_cleanup, &facts) {
             return Ok(Ok(gone));
         }
-        let (leader, group) = look_at_processes(row);
+        let (leader, group) = look(row);
         let facts = ScopeFacts { leader: leader.as_ref(), group: group.as_ref(), ..facts };
         Ok(prove_scope(row.required_cleanup, &facts).map_err(|unproven| unproven.reason))
     }

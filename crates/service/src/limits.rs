@@ -1,14 +1,14 @@
 //! The bounds of this crate, each with its unit and its reason.
 
-use placement_contract::limits::FENCE_MS;
+use placement_contract::limits::{FENCE_MS, SWEEP_RECONCILE_MS};
 use std::time::Duration;
 
 /// How long a control call may take, connecting included: the fence of the contract.
 pub(crate) const FENCE: Duration = Duration::from_millis(FENCE_MS);
 
 /// How long a killed leaf or PID namespace may take to become empty: the kernel ends its members at
-/// once, unless one sleeps in a driver.
-pub(crate) const TREE_EMPTY: Duration = Duration::from_secs(5);
+/// once, unless one sleeps in a driver. What remains is found again by the next look.
+pub(crate) const TREE_EMPTY: Duration = Duration::from_millis(2_500);
 
 /// How long a probe may measure: three mechanisms and a group, each a process that starts and ends.
 pub(crate) const PROBE: Duration = Duration::from_secs(10);
@@ -39,3 +39,13 @@ pub(crate) const CURSOR: Duration = Duration::from_millis(250);
 /// How long a start waits for the claim of another one that came first: starting a program and one
 /// synced commit.
 pub(crate) const OTHER_START: Duration = Duration::from_secs(2);
+
+/// How long a sweep waits for what it settles: attempts are settled side by side, so each has all of
+/// it.
+pub(crate) const SWEEP: Duration = Duration::from_millis(SWEEP_RECONCILE_MS);
+
+// The longest look: a runner that is asked and ends without an answer, then its leader, then its tree.
+// What it comes to is heard by the sweep that began it.
+const _: () = assert!(
+    FENCE.as_millis() + PARENT_DEATH.as_millis() + TREE_EMPTY.as_millis() < SWEEP.as_millis()
+);

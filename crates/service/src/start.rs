@@ -97,7 +97,7 @@ impl Service {
     }
 
     /// Waits shortly until the start that came first has claimed the attempt.
-    fn await_other(&self, attempt_id: &AttemptId) -> Result<Started, Refusal> {
+    pub(crate) fn await_other(&self, attempt_id: &AttemptId) -> Result<Started, Refusal> {
         let deadline = Instant::now() + OTHER_START;
         loop {
             let row = self.look(attempt_id)?;

@@ -2,21 +2,19 @@
 //! an owner has open.
 
 use crate::Service;
+use crate::limits::SWEEP;
 use crate::list::Unreadable;
 use crate::refusal::unavailable;
 use crate::survivors::Processes;
 use crate::verdict::RunnerSeen;
-use placement_contract::limits::{SWEEP_ATTEMPTS_MAX, SWEEP_RECONCILE_MS};
+use placement_contract::limits::SWEEP_ATTEMPTS_MAX;
 use placement_contract::{Attempt, AttemptId, Code, ExecutionState, Refusal};
 use placement_identity::Here;
 use placement_store::{ChildIdentity, Row, Selection};
 use serde::Serialize;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How long a pass waits for what it settles: they are settled side by side, so each has all of it.
-const PATIENCE: Duration = Duration::from_millis(SWEEP_RECONCILE_MS);
+use std::time::Instant;
 
 /// What one pass came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -153,7 +151,7 @@ impl Service {
 
     fn settle_side_by_side(&self, rows: Vec<Row>) -> Vec<(Row, Result<Row, Refusal>)> {
         let seen = Arc::new(Processes::default());
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SWEEP;
         let answers: Vec<_> =
             rows.into_iter().map(|row| (self.settle_aside(row.clone(), &seen), row)).collect();
         answers.into_iter().map(|(answer, row)| (row, heard_by(answer, deadline))).collect()

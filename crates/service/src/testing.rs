@@ -223,6 +223,21 @@ pub(crate) fn this_process() -> ProcessIdentity {
     ProcessIdentity::of(Pid::this_process()).unwrap()
 }
 
+/// How a played runner answers, besides what its script says.
+pub(crate) struct Manners {
+    pub(crate) generation: Generation,
+    /// Whether the answer to an attachment that it accepts names that attachment.
+    pub(crate) keeps_up: bool,
+    /// What it does when somebody has connected, before it says welcome.
+    pub(crate) before_welcome: Box<dyn FnMut() + Send>,
+}
+
+impl Manners {
+    pub(crate) fn usual(generation: Generation) -> Self {
+        Self { generation, keeps_up: true, before_welcome: Box::new(|| {}) }
+    }
+}
+
 /// The runner of one attempt, played by the test.
 pub(crate) struct FakeRunner {
     pub(crate) directory: AttemptDir,
@@ -282,11 +297,20 @@ impl FakeRunner {
         generation: Generation,
         script: impl FnMut(ControlCall, Option<OwnedFd>) -> Option<ControlAnswer> + Send + 'static,
     ) {
+        self.answer_with(Manners::usual(generation), script);
+    }
+
+    /// The same, with manners of its own.
+    pub(crate) fn answer_with(
+        &mut self,
+        manners: Manners,
+        script: impl FnMut(ControlCall, Option<OwnedFd>) -> Option<ControlAnswer> + Send + 'static,
+    ) {
         let listener = bind(self.directory.dir().as_fd(), crate::places::CONTROL_SOCKET).unwrap();
         let id = self.attempt_id.clone();
         let end = Arc::clone(&self.end);
         self.threads.push(std::thread::spawn(move || {
-            control(&listener, &id, generation, &end, script);
+            control(&listener, &id, manners, &end, script);
         }));
     }
 
@@ -329,16 +353,18 @@ impl Drop for FakeRunner {
 fn control(
     listener: &Listener,
     id: &AttemptId,
-    generation: Generation,
+    mut manners: Manners,
     end: &AtomicBool,
     mut script: impl FnMut(ControlCall, Option<OwnedFd>) -> Option<ControlAnswer>,
 ) {
+    let generation = manners.generation;
     let token = Token::new(token(id));
     let mut links: Vec<Link> = Vec::new();
     while !end.load(Ordering::SeqCst) {
         while let Ok(Some(stream)) = listener.accept() {
             let mut link = Link::new(stream, LinkKind::Control);
             let by = Instant::now() + PATIENCE;
+            (manners.before_welcome)();
             if Gate::attempt(LinkKind::Control, id, &token).admit(&mut link, by).is_ok() {
                 links.push(link);
             }
@@ -359,7 +385,8 @@ fn control(
                     }
                 };
                 let Some(answer) = script(request.call, descriptor) else { return true };
-                let fenced = matches!(&answer, ControlAnswer::Attach(reply) if reply.fenced);
+                let fenced = manners.keeps_up
+                    && matches!(&answer, ControlAnswer::Attach(reply) if reply.fenced);
                 let reply = ControlReply {
                     attempt_id: id.clone(),
                     generation: if fenced { asked } else { generation },

@@ -36,7 +36,7 @@ pub use program::{Program, Running, Said, through};
 pub use refused::Refused;
 pub use stage::{Stage, contained, keeping_leftovers};
 pub use stopped::StoppedWriter;
-pub use wire::{Control, Data, Door, Shut};
+pub use wire::{Control, Data, Door, Shut, Socket};
 
 /// The words of every floor.
 pub use placement_contract as contract;

@@ -11,12 +11,32 @@ use placement_protocol::{
 use placement_store::{Role, Store, StorePaths};
 use placement_transport::{HelloError, Link, LinkError, connect, open};
 use std::fs::File;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
-const CONTROL_SOCKET: &str = "control";
-const DATA_SOCKET: &str = "data";
+/// One of the two sockets of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Socket {
+    /// Where the runner is asked.
+    Control,
+    /// Where its recipient gets the output.
+    Data,
+}
+
+impl Socket {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Control, Self::Data];
+
+    /// Returns its name in the attempt's directory.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Data => "data",
+        }
+    }
+}
 
 /// Opens the sockets of one attempt's runner with whatever is claimed.
 #[derive(Debug)]
@@ -78,6 +98,58 @@ impl Door {
         Self { directory, attempt_id: self.attempt_id.clone(), token }
     }
 
+    /// Returns a door to the same sockets for somebody who has the token of another attempt.
+    ///
+    /// # Panics
+    /// When no descriptor can be had.
+    #[must_use]
+    pub fn with_the_token_of(&self, other: &Self) -> Self {
+        let directory = self.directory.try_clone().expect("a descriptor can be had");
+        Self { directory, attempt_id: self.attempt_id.clone(), token: other.token.clone() }
+    }
+
+    /// Returns a door to the same sockets for somebody who means another attempt.
+    ///
+    /// # Panics
+    /// When no descriptor can be had.
+    #[must_use]
+    pub fn in_the_name_of(&self, other: &Self) -> Self {
+        let directory = self.directory.try_clone().expect("a descriptor can be had");
+        Self { directory, attempt_id: other.attempt_id.clone(), token: other.token.clone() }
+    }
+
+    /// Returns the token, for a test that looks where it must not be.
+    pub fn token_bytes(&self) -> &[u8] {
+        &self.token
+    }
+
+    /// Connects and says nothing.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn knock(&self, socket: Socket) -> std::io::Result<UnixStream> {
+        let directory = self.directory.as_raw_fd();
+        UnixStream::connect(format!("/proc/self/fd/{directory}/{}", socket.name()))
+    }
+
+    /// Returns the bytes of a hello that is right on a socket, for the recipient that is bound.
+    ///
+    /// # Panics
+    /// When the recipient is no id.
+    pub fn hello(&self, socket: Socket, recipient: &str, generation: u64) -> Vec<u8> {
+        let hello = match socket {
+            Socket::Control => Hello::control(self.attempt_id.clone(), self.token()),
+            Socket::Data => {
+                let recipient = RecipientId::parse(recipient);
+                let recipient = recipient.expect("a recipient of a test is an id");
+                let generation = Generation::new(generation);
+                Hello::data(self.attempt_id.clone(), self.token(), generation, recipient)
+            }
+        };
+        let frame = hello.to_frame().expect("a hello fits a frame");
+        [&frame.header_bytes()[..], frame.payload()].concat()
+    }
+
     /// Opens a control link and says no hello.
     ///
     /// # Panics
@@ -85,7 +157,7 @@ impl Door {
     #[track_caller]
     pub fn control_without_a_hello(&self) -> Control {
         let deadline = Instant::now() + PATIENCE;
-        let stream = connect(self.directory.as_fd(), CONTROL_SOCKET, deadline);
+        let stream = connect(self.directory.as_fd(), Socket::Control.name(), deadline);
         let link = Link::new(stream.expect("the runner listens"), LinkKind::Control);
         Control { link, attempt_id: self.attempt_id.clone(), probe: 0 }
     }
@@ -100,7 +172,7 @@ impl Door {
     #[track_caller]
     pub fn control(&self) -> Result<Control, Shut> {
         let hello = Hello::control(self.attempt_id.clone(), self.token());
-        let link = self.open(CONTROL_SOCKET, LinkKind::Control, &hello)?;
+        let link = self.open(Socket::Control, LinkKind::Control, &hello)?;
         Ok(Control { link, attempt_id: self.attempt_id.clone(), probe: 0 })
     }
 
@@ -116,14 +188,15 @@ impl Door {
         let generation = Generation::new(generation);
         let recipient = RecipientId::parse(recipient).expect("a recipient of a test is an id");
         let hello = Hello::data(self.attempt_id.clone(), self.token(), generation, recipient);
-        let link = self.open(DATA_SOCKET, LinkKind::Data, &hello)?;
+        let link = self.open(Socket::Data, LinkKind::Data, &hello)?;
         Ok(Data { link, generation })
     }
 
     #[track_caller]
-    fn open(&self, socket: &str, kind: LinkKind, hello: &Hello) -> Result<Link, Shut> {
+    fn open(&self, socket: Socket, kind: LinkKind, hello: &Hello) -> Result<Link, Shut> {
         let deadline = Instant::now() + PATIENCE;
-        let stream = connect(self.directory.as_fd(), socket, deadline).expect("the runner listens");
+        let stream = connect(self.directory.as_fd(), socket.name(), deadline);
+        let stream = stream.expect("the runner listens");
         let mut link = Link::new(stream, kind);
         match open(&mut link, hello, deadline) {
             Ok(_) => Ok(link),

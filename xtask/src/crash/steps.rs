@@ -54,6 +54,7 @@ const LOOKS: &[&str] = &[
     "conflict",
     "containment_phrase",
     "first_streams",
+    "leaf_name",
     "no_containment",
     "not_committed",
     "order",

@@ -5,16 +5,15 @@ use super::sink::write_through;
 use crate::exit_code;
 use crate::failure::{Failure, say};
 use crate::progress::Awaiting;
-use crate::signals::{Signals, TerminalEvent};
+use crate::signals::{Signals, TerminalEvent, stand_still};
 use placement::terminal::{self, RawTerminal, SavedTerminal};
 use placement::{
     AttemptHandle, Code, End, Exit, Input, InputOutcome, Placement, Refusal, WindowSize,
 };
 use std::io::{self, ErrorKind, IsTerminal as _, Read as _};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// The size of a terminal that does not tell.
@@ -67,11 +66,11 @@ pub(crate) fn to_end(
     restore_after_panic(raw.saved());
     let (tell, events) = mpsc::channel();
     signals.tell(tell.clone());
-    let is_shown = Arc::new(AtomicBool::new(true));
-    pass_size_on(&attempt, terminal, raw.saved(), events)?;
-    pass_keys_on(attempt.input(), Arc::clone(&is_shown), tell)?;
+    let shown = Shown::new();
+    follow_terminal(&attempt, terminal, raw.saved(), shown.clone(), events)?;
+    pass_keys_on(attempt.input(), shown.clone(), tell)?;
     let lost = show(&attempt, &raw.saved());
-    is_shown.store(false, Ordering::Release);
+    shown.end();
     drop(raw);
     if let Some(lost) = lost {
         say(&lost);
@@ -105,47 +104,87 @@ fn show(attempt: &AttemptHandle, saved: &SavedTerminal) -> Option<String> {
     })
 }
 
-/// Starts the thread that passes the size on, and ends this process when the terminal is gone.
-fn pass_size_on(
+/// Whether the window is shown; whoever changes the terminal from another thread holds this meanwhile,
+/// so that it is never raw after it was given back for good.
+#[derive(Debug, Clone)]
+struct Shown(Arc<Mutex<bool>>);
+
+impl Shown {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(true)))
+    }
+
+    /// Works on the terminal, and says whether the window is shown.
+    fn and(&self, work: impl FnOnce()) -> bool {
+        let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if *shown {
+            work();
+        }
+        *shown
+    }
+
+    fn end(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    }
+}
+
+/// Starts the thread that passes the size on, gives the terminal back while this process stands still,
+/// and ends this process when the terminal is gone.
+fn follow_terminal(
     attempt: &AttemptHandle,
     terminal: &OwnTerminal,
     saved: SavedTerminal,
+    shown: Shown,
     events: Receiver<TerminalEvent>,
 ) -> Result<(), Failure> {
     let sizes = attempt.input();
     let (repaint, size) = (attempt.is_replay(), terminal.size());
     let started = thread::Builder::new().spawn(move || {
         if repaint {
-            // The same size would tell the program nothing; another one in between makes it paint.
-            let other = if size.rows() > 1 { size.rows() - 1 } else { size.rows() + 1 };
-            sizes.resize(size.columns(), other).ok();
+            paint_again(&sizes, size);
         }
         // It may have changed since it was looked at for the launch.
         let terminal = OwnTerminal { _private: () };
         let resize = || sizes.resize(terminal.size().columns(), terminal.size().rows()).ok();
         resize();
+        let show_again = || {
+            if shown.and(|| saved.enter_again()) {
+                paint_again(&sizes, terminal.size());
+                resize();
+            }
+        };
         for event in events {
             match event {
                 TerminalEvent::Resized => drop(resize()),
                 TerminalEvent::HungUp => leave(&saved),
+                TerminalEvent::Suspended => {
+                    shown.and(|| saved.restore());
+                    stand_still();
+                    show_again();
+                }
+                // Whoever had the terminal meanwhile has left it as it likes it.
+                TerminalEvent::Continued => show_again(),
             }
         }
     });
     started.map(drop).map_err(no_thread)
 }
 
+/// Has the program paint again: the same size would tell it nothing, another one in between does.
+fn paint_again(sizes: &Input, size: WindowSize) {
+    let other = if size.rows() > 1 { size.rows() - 1 } else { size.rows() + 1 };
+    // A program that has ended paints nothing.
+    sizes.resize(size.columns(), other).ok();
+}
+
 /// Starts the thread that passes on what is typed; where nothing more can be, the terminal is gone.
-fn pass_keys_on(
-    input: Input,
-    is_shown: Arc<AtomicBool>,
-    tell: Sender<TerminalEvent>,
-) -> Result<(), Failure> {
+fn pass_keys_on(input: Input, shown: Shown, tell: Sender<TerminalEvent>) -> Result<(), Failure> {
     let started = thread::Builder::new().spawn(move || {
         type_on(&input);
         // Once the terminal is given back, the end of its input is its user's affair.
-        if is_shown.load(Ordering::Acquire) {
+        shown.and(|| {
             tell.send(TerminalEvent::HungUp).ok();
-        }
+        });
     });
     started.map(drop).map_err(no_thread)
 }

@@ -10,6 +10,10 @@ use placement_world::{Known, PATIENCE, World};
 /// Goes on for ever, whatever becomes of its terminal.
 const FOREVER: &str = "trap '' HUP; echo ready; while :; do sleep 0.01; done";
 
+/// The same, and says its size whenever it is told to paint.
+const PAINTER: &str = "trap 'set -- $(stty size); echo painted $2 $1' WINCH
+    echo ready; while :; do sleep 0.01; done";
+
 #[track_caller]
 fn wait_until_ended(world: &World, id: &AttemptId) {
     wait_until(PATIENCE, "the end of the attempt", || {
@@ -53,16 +57,84 @@ fn a_stop_is_recorded_before_the_program_hears_of_it() {
 
 #[test]
 fn a_signal_to_the_host_stops_it_and_gives_the_terminal_back() {
+    for signal in [Signal::Term, Signal::Int, Signal::Quit] {
+        let world = world();
+        let seat = Seat::new(80, 24);
+        let before = seat.settings();
+        let mut window = seat.start(&world.program(), &["window", "--", "/bin/sh", "-c", FOREVER]);
+        seat.wait_for("ready\r\n");
+        seat.wait_until_raw();
+        Known::of(window.pid()).signal(signal);
+        assert_eq!(window.code(), 128 + 15, "{}: {}", signal.name(), seat.said());
+        assert_eq!(seat.settings(), before, "{}", signal.name());
+        world.assert_nothing_left(&the_attempt(&world));
+    }
+}
+
+#[test]
+fn a_host_that_is_suspended_gives_the_terminal_back_until_it_goes_on() {
     let world = world();
     let seat = Seat::new(80, 24);
     let before = seat.settings();
-    let mut window = seat.start(&world.program(), &["window", "--", "/bin/sh", "-c", FOREVER]);
+    let options = ["window", "--", "/bin/sh", "-c", PAINTER];
+    // A shell that looks after its jobs: what is suspended is its to continue.
+    let shell = "set -m; \"$@\"; echo suspended; while [ ! -e go ]; do sleep 0.01; done; fg";
+    let mut window = seat.start_under(&world.program(), &options, shell);
     seat.wait_for("ready\r\n");
     seat.wait_until_raw();
-    Known::of(window.pid()).signal(Signal::Term);
+    let host = window.only_child();
+    nix::sys::signal::kill(host, nix::sys::signal::Signal::SIGTSTP).unwrap();
+    seat.wait_for("suspended\r\n");
+    assert_eq!(seat.settings(), before);
+    let id = the_attempt(&world);
+    assert_eq!(world.runner(&id).execution, ExecutionState::Running, "its program goes on");
+    assert!(!seat.said().contains("painted"));
+    std::fs::write(world.work().join("go"), "").unwrap();
+    seat.wait_until_raw();
+    seat.wait_for("painted 80 24\r\n");
+    assert_eq!(world.program().run(["stop", id.as_str()]).code, 0);
+    assert_eq!(window.code(), 128 + 15, "{}", seat.said());
+    assert_eq!(seat.settings(), before);
+    world.assert_nothing_left(&id);
+}
+
+#[test]
+fn a_host_that_goes_on_after_a_stop_takes_the_terminal_again() {
+    let world = world();
+    let seat = Seat::new(80, 24);
+    let before = seat.settings();
+    let mut window = seat.start(&world.program(), &["window", "--", "/bin/sh", "-c", PAINTER]);
+    seat.wait_for("ready\r\n");
+    seat.wait_until_raw();
+    let host = Known::of(window.pid());
+    host.signal(Signal::Stop);
+    // Nobody hears of this stop; whoever made it gives the terminal back, as shells do.
+    seat.give_back();
+    assert_eq!(seat.settings(), before);
+    host.signal(Signal::Cont);
+    seat.wait_until_raw();
+    seat.wait_for("painted 80 24\r\n");
+    host.signal(Signal::Term);
     assert_eq!(window.code(), 128 + 15, "{}", seat.said());
     assert_eq!(seat.settings(), before);
     world.assert_nothing_left(&the_attempt(&world));
+}
+
+#[test]
+fn a_suspension_where_no_shell_continues_anybody_stops_nothing() {
+    let world = world();
+    let seat = Seat::new(80, 24);
+    let mut window = seat.start(&world.program(), &["window", "--", "/bin/sh", "-c", PAINTER]);
+    seat.wait_for("ready\r\n");
+    seat.wait_until_raw();
+    let host = i32::try_from(window.pid()).unwrap();
+    let host = nix::unistd::Pid::from_raw(host);
+    nix::sys::signal::kill(host, nix::sys::signal::Signal::SIGTSTP).unwrap();
+    // It leads its session, so the kernel stops it for no suspension; it paints and goes on.
+    seat.wait_for("painted 80 24\r\n");
+    seat.wait_until_raw();
+    Known::of(window.pid()).signal(Signal::Term);
+    assert_eq!(window.code(), 128 + 15, "{}", seat.said());
 }
 
 #[test]

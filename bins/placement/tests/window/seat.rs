@@ -5,7 +5,7 @@ use placement_world::{PATIENCE, Program, through};
 use rustix::event::{PollFd, PollFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::pty::OpenptFlags;
-use rustix::termios::Winsize;
+use rustix::termios::{OptionalActions, Termios, Winsize};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
@@ -16,6 +16,8 @@ use std::thread::JoinHandle;
 pub(crate) struct Seat {
     ours: Option<Arc<OwnedFd>>,
     theirs: OwnedFd,
+    /// Its settings at first.
+    usual: Termios,
     said: Arc<Mutex<Vec<u8>>>,
     reader: Option<(OwnedFd, JoinHandle<()>)>,
 }
@@ -37,7 +39,8 @@ impl Seat {
             let (ours, said) = (Arc::clone(&ours), Arc::clone(&said));
             move || read_on(&ours, &is_over, &said)
         });
-        let seat = Self { ours: Some(ours), theirs, said, reader: Some((over, reader)) };
+        let usual = rustix::termios::tcgetattr(&theirs).expect("it is a terminal");
+        let seat = Self { ours: Some(ours), theirs, usual, said, reader: Some((over, reader)) };
         seat.resize(columns, rows);
         seat
     }
@@ -48,6 +51,22 @@ impl Seat {
         let mut command = program.command(arguments.iter().copied());
         command.env("TERM", "xterm-test");
         self.seat(&mut through(&["/usr/bin/setsid", "--ctty"], &command))
+    }
+
+    /// Starts a shell with this script at this terminal; its arguments are the program and its own.
+    #[track_caller]
+    pub(crate) fn start_under(
+        &self,
+        program: &Program,
+        arguments: &[&str],
+        script: &str,
+    ) -> Seated {
+        let mut command = program.command(arguments.iter().copied());
+        command.env("TERM", "xterm-test");
+        self.seat(&mut through(
+            &["/usr/bin/setsid", "--ctty", "/bin/sh", "-c", script, "sh"],
+            &command,
+        ))
     }
 
     #[track_caller]
@@ -87,6 +106,14 @@ impl Seat {
         format!("{settings:?}")
     }
 
+    /// Gives the terminal usual settings, as a shell does when it has it again.
+    #[track_caller]
+    pub(crate) fn give_back(&self) {
+        let usual = self.usual.clone();
+        rustix::termios::tcsetattr(&self.theirs, OptionalActions::Now, &usual)
+            .expect("it is a terminal");
+    }
+
     /// Waits until keys are passed on as they are.
     #[track_caller]
     pub(crate) fn wait_until_raw(&self) {
@@ -120,6 +147,18 @@ impl Drop for Seat {
 impl Seated {
     pub(crate) fn pid(&self) -> u32 {
         self.0.id()
+    }
+
+    /// Returns the only process that it has started and that runs.
+    #[track_caller]
+    pub(crate) fn only_child(&self) -> nix::unistd::Pid {
+        let pid = self.pid();
+        let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let listed = listed.expect("children are listed");
+        let [child] = listed.split_whitespace().collect::<Vec<_>>()[..] else {
+            panic!("not one child: {listed:?}")
+        };
+        nix::unistd::Pid::from_raw(child.parse().expect("a child is a number"))
     }
 
     /// Waits until it has ended; 128 and the signal's number where a signal ended it.

@@ -35,11 +35,12 @@ fn the_end_of_a_child_arrives_on_the_descriptor() {
 }
 
 #[test]
-fn hangup_interrupt_and_broken_pipe_do_not_end_a_runner() {
-    in_own_process("own::hangup_interrupt_and_broken_pipe_do_not_end_a_runner", || {
-        use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGPIPE};
+fn hangup_interrupt_broken_pipe_and_a_file_size_limit_do_not_end_a_runner() {
+    let own = "own::hangup_interrupt_broken_pipe_and_a_file_size_limit_do_not_end_a_runner";
+    in_own_process(own, || {
+        use nix::sys::signal::Signal::{SIGHUP, SIGINT, SIGPIPE, SIGXFSZ};
         let _signals = settle_signals().unwrap();
-        for signal in [SIGHUP, SIGINT, SIGPIPE] {
+        for signal in [SIGHUP, SIGINT, SIGPIPE, SIGXFSZ] {
             nix::sys::signal::raise(signal).unwrap();
         }
     });

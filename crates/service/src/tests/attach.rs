@@ -1,7 +1,8 @@
 use crate::HostPlace::{Adopt, Keep};
 use crate::testing::*;
-use placement_contract::{AttemptId, Code, EvidenceKind, ExecutionState, Generation};
+use placement_contract::{AttemptId, Code, EvidenceKind, ExecutionState, Exit, Generation};
 use placement_protocol::{AttachRefused, AttachReply, ControlAnswer, ControlCall};
+use placement_store::{Attachment, Draft, Fields};
 use std::sync::mpsc;
 
 fn fenced() -> AttachReply {
@@ -98,4 +99,109 @@ fn a_runner_that_cannot_be_reached_changes_nothing() {
     let refused = refusal(world.service.attach(&id, &recipient("second"), Keep));
     assert_eq!(refused.code, Code::Unavailable);
     assert_eq!(world.row(&id), before);
+}
+
+#[test]
+fn a_recipient_is_bound_in_every_state_in_which_a_runner_answers() {
+    let states = [
+        (ExecutionState::Starting, None),
+        (ExecutionState::Running, None),
+        (ExecutionState::Stopping, Some(Draft::new(EvidenceKind::StopRequested, "cooperative"))),
+        (ExecutionState::Exited, Some(Draft::exited(Some(Exit::Code { code: 0 })))),
+        (ExecutionState::Uncertain, Some(Draft::new(EvidenceKind::StopUnproven, "nobody"))),
+    ];
+    for (state, row) in states {
+        let world = World::new();
+        let id = world.prepare(&request("a", "k"));
+        let mut runner = FakeRunner::claim(&world, &id);
+        if state != ExecutionState::Starting {
+            runner.run(&world, &this_process());
+        }
+        if let Some(row) = row {
+            world.record(&id, &[row], &Fields::default());
+        }
+        assert_eq!(world.row(&id).state.execution, state);
+        runner.answer(Generation::FIRST, |_, _| Some(ControlAnswer::Attach(fenced())));
+        let attached = world.service.attach(&id, &recipient("second"), Keep).unwrap();
+        assert_eq!(attached.attempt.execution_state, state, "the state is not touched");
+        assert_eq!(attached.attempt.attachment_generation, Generation::new(2), "{state}");
+        assert_eq!(*world.kinds(&id).last().unwrap(), EvidenceKind::AttachFenced, "{state}");
+    }
+}
+
+#[test]
+fn a_silent_runner_of_an_exited_attempt_leaves_it_exited() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    world.record(&id, &[Draft::exited(Some(Exit::Code { code: 0 }))], &Fields::default());
+    runner.answer(Generation::FIRST, |_, _| None);
+    let refused = refusal(world.service.attach(&id, &recipient("second"), Keep));
+    assert_eq!(refused.code, Code::Conflict);
+    assert_eq!(world.row(&id).state.execution, ExecutionState::Exited);
+    assert_eq!(*world.kinds(&id).last().unwrap(), EvidenceKind::AttachUnanswered);
+    assert_eq!(world.last_detail(&id), "generation 2: no answer within 2000 ms");
+}
+
+#[test]
+fn a_fence_of_another_attachment_is_none() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    let manners = Manners { keeps_up: false, ..Manners::usual(Generation::FIRST) };
+    runner.answer_with(manners, |_, _| Some(ControlAnswer::Attach(fenced())));
+    let refused = refusal(world.service.attach(&id, &recipient("second"), Keep));
+    assert_eq!(refused.code, Code::Uncertain);
+    assert_eq!(*world.kinds(&id).last().unwrap(), EvidenceKind::AttachUnfenced);
+}
+
+#[test]
+fn an_attachment_that_was_recorded_meanwhile_comes_first_and_the_runner_is_not_asked() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    let (service, other) = (world.service.clone(), id.clone());
+    let before_welcome = Box::new(move || {
+        let row = service.row(&other).unwrap();
+        let generation = row.attachment.generation.next();
+        let attachment = Some(Attachment { generation, recipient: Some(recipient("other")) });
+        let fields = Fields { attachment, ..Fields::default() };
+        let rows = [Draft::new(EvidenceKind::Attach, "generation 2")];
+        let normal = placement_store::Durability::Normal;
+        service.commit(&row, &rows, &fields, normal).unwrap().unwrap();
+    });
+    let manners = Manners { before_welcome, ..Manners::usual(Generation::FIRST) };
+    runner.answer_with(manners, |call, _| panic!("{call:?}"));
+    let refused = refusal(world.service.attach(&id, &recipient("second"), Keep));
+    assert_eq!(refused.code, Code::Conflict);
+    assert_eq!(refused.message, "another attachment came first");
+    let row = world.row(&id);
+    assert_eq!(row.attachment.generation, Generation::new(2));
+    assert_eq!(row.attachment.recipient, Some(recipient("other")));
+}
+
+#[test]
+fn what_one_attachment_left_open_the_next_one_settles_under_a_newer_number() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    let mut calls = 0;
+    runner.answer(Generation::FIRST, move |_, _| {
+        calls += 1;
+        // Only the second one is answered.
+        (calls > 1).then(|| ControlAnswer::Attach(fenced()))
+    });
+    let refused = refusal(world.service.attach(&id, &recipient("second"), Keep));
+    assert_eq!(refused.code, Code::Uncertain);
+    let attached = world.service.attach(&id, &recipient("third"), Keep).unwrap();
+    assert_eq!(attached.attempt.attachment_generation, Generation::new(3));
+    assert_eq!(attached.attempt.execution_state, ExecutionState::Uncertain, "no proof of anything");
+}
+
+#[test]
+fn an_ended_attempt_is_served_to_everybody_under_the_recorded_attachment() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    world.record(&id, &[Draft::exited(Some(Exit::Code { code: 0 }))], &Fields::default());
+    runner.die();
+    let before = world.row(&id).evidence_count;
+    let attached = world.service.attach(&id, &recipient("second"), Keep).unwrap();
+    assert_eq!(attached.streams.generation(), Generation::FIRST);
+    assert_eq!(attached.attempt.evidence_count, before, "there is nobody to fence");
 }

@@ -168,3 +168,21 @@ fn a_child_that_never_was_needs_no_other_proof() {
     world.service.cleanup(&id).unwrap();
     assert!(world.last_detail(&id).starts_with("no child came to be"));
 }
+
+#[test]
+fn the_process_table_is_read_only_where_the_record_proves_nothing() {
+    let world = World::new();
+    let runner = exited(&world, &group(), &gone_process());
+    let id = attempt("a");
+    drop(runner);
+    let mut looked = false;
+    let unproven = world.service.prove_gone_by(&world.row(&id), |_| {
+        looked = true;
+        (None, None)
+    });
+    assert!(looked && unproven.unwrap().is_err(), "nothing is recorded of the group");
+    let gone = [Draft::new(EvidenceKind::GroupGone, "no member is left")];
+    world.record(&id, &gone, &Fields::default());
+    let proven = world.service.prove_gone_by(&world.row(&id), |_| panic!("nobody need look"));
+    assert!(proven.unwrap().is_ok());
+}

@@ -9,6 +9,7 @@ mod prepare;
 mod prepare_order;
 mod prune;
 mod reconcile;
+mod reconcile_table;
 mod resolve;
 mod start;
 mod stop;

@@ -109,6 +109,44 @@ fn an_attempt_that_was_claimed_by_another_start_keeps_its_recipient() {
     assert_eq!(world.row(&id).attachment, row.attachment);
 }
 
+#[test]
+fn a_start_that_died_before_its_claim_is_waited_for_shortly_and_bars_nobody() {
+    let world = World::with_runner("/bin/true");
+    *world.service.inner.capability.lock().unwrap() = Some(report(&[]));
+    let id = world.prepare(&request("a", "k"));
+    // Bound by a host that ended before it started a runner.
+    let attachment = placement_store::Attachment {
+        generation: Generation::FIRST,
+        recipient: Some(recipient("dead")),
+    };
+    let fields = placement_store::Fields { attachment: Some(attachment), ..Default::default() };
+    let rows = [placement_store::Draft::new(EvidenceKind::Attach, "generation 1")];
+    let bound = world.record(&id, &rows, &fields);
+    let asked = std::time::Instant::now();
+    let refused = refusal(world.service.await_other(&id));
+    let waited = asked.elapsed();
+    assert_eq!(refused.code, Code::Unavailable);
+    assert_eq!(refused.message, "another start has not claimed the attempt yet");
+    assert!(waited >= crate::limits::OTHER_START, "{waited:?}");
+    assert_eq!(world.row(&id), bound, "nothing is concluded from the silence");
+    // Whoever comes next has read of the dead one, and goes on behind it.
+    let refused = refusal(world.service.start(&id, &recipient("next")));
+    assert_eq!(refused.message, "the runner ended before it claimed the attempt");
+    assert_eq!(world.row(&id).attachment.generation, Generation::new(2));
+}
+
+#[test]
+fn a_start_that_claims_while_another_waits_is_returned_by_both() {
+    let world = World::new();
+    let id = world.prepare(&request("a", "k"));
+    let (service, waited_for) = (world.service.clone(), id.clone());
+    let waiting = std::thread::spawn(move || service.await_other(&waited_for));
+    let _runner = FakeRunner::claim(&world, &id);
+    let started = waiting.join().unwrap().unwrap();
+    assert_eq!(started.attempt.execution_state, ExecutionState::Starting);
+    assert!(started.streams.is_none(), "they are the other one's");
+}
+
 /// A host whose definitions were changed since the launch was prepared, and what a start says then.
 #[track_caller]
 fn changed(change: impl FnOnce(&mut placement_policy::Definitions), code: Code, message: &str) {

@@ -392,3 +392,41 @@ fn a_writer_that_knows_nothing_of_the_lock_is_waited_for_as_long_too() {
     stranger.execute_batch("ROLLBACK").unwrap();
     record(&store, "a", &[(StopRequested, "")]).unwrap();
 }
+
+#[test]
+fn what_could_not_be_synced_is_told_and_recorded_all_the_same() {
+    let world = World::new();
+    let store = world.open();
+    intend(&store, "a");
+    // The log is synced by its path, and written through a descriptor: without a name it cannot be
+    // synced.
+    let log = format!("{}-wal", world.paths().database);
+    let away = world.root.join("away");
+    std::fs::rename(&log, &away).unwrap();
+    let a = id("a");
+    let rows = [Draft::new(RunnerStarted, "r-1")];
+    let fields = claim("r-1");
+    let change = Change {
+        attempt_id: &a,
+        expect: None,
+        expect_generation: None,
+        rows: &rows,
+        fields: &fields,
+    };
+    let error = store.record(&change, Durability::Durable).unwrap_err();
+    assert!(matches!(error, RecordError::Store(StoreError::Sync(_))), "{error:?}");
+    let refused = Refusal::from(error);
+    assert_eq!(
+        (refused.code, refused.message.as_str()),
+        (Code::Storage, "the store could not be synced")
+    );
+    let row = store.find_any(&a).unwrap().unwrap();
+    assert_eq!((row.state.execution, row.evidence_count), (ExecutionState::Starting, 2));
+    // What asks for no sync does not miss it, and a later sync takes all of it along.
+    record(&store, "a", &[(HomeCreated, "")]).unwrap();
+    std::fs::rename(&away, &log).unwrap();
+    record(&store, "a", &[(ChildNotStarted, "")]).unwrap();
+    drop(store);
+    let again = world.open();
+    assert_eq!(again.find_any(&a).unwrap().unwrap().evidence_count, 4);
+}
