@@ -68,6 +68,23 @@ pub enum IdentityError {
     },
 }
 
+impl IdentityError {
+    /// Returns what the kernel answered, if it did.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Descriptor { errno }
+            | Self::Namespace { errno }
+            | Self::Stamp(StatError::Unreadable(errno))
+            | Self::Boot(MachineError::Unreadable(errno)) => Some(*errno),
+            Self::Boot(MachineError::Malformed)
+            | Self::NotAPid
+            | Self::Gone
+            | Self::OtherNumber
+            | Self::Stamp(StatError::Missing | StatError::Malformed) => None,
+        }
+    }
+}
+
 impl ProcessIdentity {
     /// Records the process that has this number now.
     ///

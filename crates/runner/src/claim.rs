@@ -116,6 +116,7 @@ impl Claimed {
             socket(CONTROL_SOCKET).map_err(|_| failed("the control socket could not be made"))?;
         let data = socket(DATA_SOCKET).map_err(|_| failed("the data socket could not be made"))?;
         point("runner.sockets.bound");
+        let host = watch_host(&order.host)?;
         let contained = row.required_cleanup == CleanupScope::ContainedTree;
         Ok(Self {
             request,
@@ -127,7 +128,7 @@ impl Claimed {
             output,
             control,
             data,
-            host: watch_host(&order.host),
+            host,
         })
     }
 
@@ -257,10 +258,16 @@ fn make_output(
     Output::to_file(writer, limits.spool_bytes_max, order.generation).ok()
 }
 
-/// Holds the host by a verified descriptor; `None` if it is gone already.
-fn watch_host(host: &ProcessIdentity) -> Option<OwnedFd> {
+/// Holds the host by a verified descriptor; `None` if it is gone already. One of which nothing can be told
+/// is not called lost.
+fn watch_host(host: &ProcessIdentity) -> Result<Option<OwnedFd>, NotStarted> {
     match host.observe() {
-        Presence::Present(verified) => Some(verified.into_pidfd()),
-        Presence::Absent(_) | Presence::Unknown(_) => None,
+        Presence::Present(verified) => Ok(Some(verified.into_pidfd())),
+        Presence::Absent(_) => Ok(None),
+        Presence::Unknown(why) => Err(NotStarted::new(
+            EvidenceKind::EnvironmentFailed,
+            Code::Unavailable,
+            format!("the host cannot be watched: {}", why.because()),
+        )),
     }
 }
