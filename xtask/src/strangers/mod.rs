@@ -15,7 +15,7 @@ use crate::crash::processes::adopt_orphans;
 use crate::crash::sabotage::Guard;
 use crate::without_guard::must_find;
 use crate::workspace::Workspace;
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 use nix::sys::signal::SigSet;
 use placement_testkit::is_root;
@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Takes one guard out of a copy of the code, and fails unless that is found
     #[arg(long, value_enum, value_name = "GUARD")]
     sabotage: Option<StrangerGuard>,
+    /// Namespaces side by side
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    workers: u64,
     /// This process is in the namespace
     #[arg(long, hide = true)]
     inside: bool,
@@ -43,6 +46,8 @@ enum StrangerGuard {
     Signal,
 }
 
+/// Where files are in memory.
+const IN_MEMORY: &str = "/dev/shm";
 /// Reuses of a campaign on sabotaged code: the first ones show it.
 const SABOTAGED_REUSES: &str = "2000";
 /// Staged reuses for each one of the churn, which takes as long.
@@ -70,11 +75,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let campaign = ["strangers", "--reuses", SABOTAGED_REUSES];
         return must_find(&workspace, "signal", Guard::Signal.changes(), &campaign);
     }
-    if arguments.inside { inside(arguments.reuses) } else { enter(arguments.reuses) }
+    if arguments.inside {
+        inside(arguments.reuses)
+    } else {
+        enter(arguments.reuses, arguments.workers)
+    }
 }
 
-/// Runs this program again in namespaces of its own.
-fn enter(reuses: u64) -> Result<(), Failure> {
+/// Runs this program again, each worker in namespaces of its own.
+fn enter(reuses: u64, workers: u64) -> Result<(), Failure> {
     let user: &[&str] = if is_root() { &[] } else { &["--user", "--map-root-user"] };
     let namespaces =
         [user, &["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]].concat();
@@ -86,14 +95,36 @@ fn enter(reuses: u64) -> Result<(), Failure> {
     }
     let own = std::env::current_exe()
         .map_err(|error| Failure::new(format!("strangers: find this program: {error}")))?;
-    let mut unshare = program("unshare");
-    unshare.args(&namespaces).arg(own).args(["strangers", "--inside", "--reuses"]);
-    unshare.arg(reuses.to_string());
-    let status = unshare.status();
-    let status =
-        status.map_err(|error| Failure::new(format!("run {}: {error}", shown(&unshare))))?;
-    // What it said stands above.
-    Failure::from_code(status.code(), "strangers: the campaign in the namespace failed")
+    let workers = workers.max(1);
+    let share = reuses.div_ceil(workers).to_string();
+    let mut running = Vec::new();
+    for _ in 0..workers {
+        let mut unshare = program("unshare");
+        unshare.args(&namespaces).arg(&own).args(["strangers", "--inside", "--reuses", &share]);
+        if has_room_in_memory() {
+            // A root that is nobody's needs no disk.
+            unshare.env("TMPDIR", IN_MEMORY);
+        }
+        let worker = unshare.spawn();
+        let failed = |error| Failure::new(format!("run {}: {error}", shown(&unshare)));
+        running.push(worker.map_err(failed)?);
+    }
+    let mut outcome = Ok(());
+    for mut worker in running {
+        let status = worker.wait();
+        let status = status.map_err(|error| Failure::new(format!("strangers: wait: {error}")))?;
+        // What it said stands above.
+        let ended = Failure::from_code(status.code(), "strangers: a worker found or failed");
+        outcome = outcome.and(ended);
+    }
+    outcome?;
+    println!("strangers: at least {reuses} by {workers} workers: 0 strangers signalled");
+    Ok(())
+}
+
+fn has_room_in_memory() -> bool {
+    let probe = Utf8Path::new(IN_MEMORY).join(format!("placement-{}", std::process::id()));
+    std::fs::create_dir(&probe).and_then(|()| std::fs::remove_dir(&probe)).is_ok()
 }
 
 /// The campaign itself.
