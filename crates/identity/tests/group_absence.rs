@@ -141,6 +141,11 @@ fn a_hidden_member_looks() {
         return;
     };
     let group = Pid::try_from(group.parse::<u32>().unwrap()).unwrap();
+    wait_until(PATIENCE, "the group", || {
+        let number = rustix::process::Pid::from_raw(i32::try_from(group.get()).unwrap());
+        let probe = rustix::process::test_kill_process_group(number.unwrap());
+        probe != Err(rustix::io::Errno::SRCH)
+    });
     assert_eq!(proc_view(), ProcView::Restricted);
     let boot = std::env::var(BOOT).unwrap();
     let look = |group| look_at(group, &boot);
