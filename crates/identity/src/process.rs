@@ -199,7 +199,7 @@ impl ProcessIdentity {
     }
 }
 
-fn open_pidfd(pid: Pid) -> rustix::io::Result<OwnedFd> {
+pub(crate) fn open_pidfd(pid: Pid) -> rustix::io::Result<OwnedFd> {
     rustix::process::pidfd_open(pid.to_rustix(), PidfdFlags::empty())
 }
 

@@ -50,8 +50,8 @@ enum StrangerGuard {
 const IN_MEMORY: &str = "/dev/shm";
 /// Reuses of a campaign on sabotaged code: the first ones show it.
 const SABOTAGED_REUSES: &str = "2000";
-/// Staged reuses for each one of the churn, which takes as long.
-const STAGED_PER_CHURN: u64 = 3;
+/// Staged reuses for each one of the churn.
+const STAGED_PER_CHURN: u64 = 1;
 
 /// What a campaign came to.
 #[derive(Debug, Default)]
