@@ -41,6 +41,8 @@ fn a_deadline_and_a_grace_are_kept_whatever_the_wall_clock_does() {
         world.wait_for_file("up");
         clock.step(step);
         let id = attempt.id().clone();
+        // Its loop turns after the step, and waits anew.
+        world.runner(&id);
         ends_in_time(attempt, begun, &world);
         assert!(begun.elapsed() >= Duration::from_secs(1), "both were waited for");
         // The rows of the runner show the step, and are in order all the same.
