@@ -19,7 +19,7 @@ use std::time::Duration;
 /// The variable that marks every process of an attempt.
 const MARKER: &str = "PLACEMENT_ATTEMPT_ID";
 /// Strangers on one root.
-const STRANGERS_MAX: u64 = 200;
+const STRANGERS_MAX: u64 = 100;
 /// How long a carrier, and a stranger after it, stays at the most: some stops of their time.
 const STAY_MAX_US: u64 = 4_000;
 

@@ -152,7 +152,7 @@ fn inside(reuses: u64) -> Result<(), Failure> {
     }
     println!(
         "strangers: {} numbers of the dead given to strangers in {} s: {} of recorded processes of {} \
-         attempts, {} of processes with a marker ({} more of which the product had killed), {} \
+         attempts, {} of processes with a marker ({} of these the product had killed), {} \
          operations meanwhile: 0 strangers signalled",
         count.reuses(),
         begun.elapsed().as_secs(),

@@ -15,7 +15,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
 /// Attempts on one root: a store that grows makes all of it slower.
-const ATTEMPTS_MAX: usize = 250;
+const ATTEMPTS_MAX: usize = 60;
 
 /// Stages attempts on a fresh root, under each way of cleaning up in turn.
 pub(super) fn round(runner: &Utf8Path, wanted: u64, count: &mut Count) -> Result<(), Failure> {
