@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 /// Exit code of a check in which something failed.
 const FAILED: u8 = 1;
 /// Exit code of a check that could not show anything; clap takes 2 for itself.
-const NOTHING_SHOWN: u8 = 3;
+pub(crate) const NOTHING_SHOWN: u8 = 3;
+/// Exit code of a campaign that found a broken rule.
+pub(crate) const FOUND: u8 = 4;
 
 /// What went wrong, as it is shown.
 #[derive(Debug)]
@@ -26,6 +28,22 @@ impl Failure {
     /// that showed a fault.
     pub(crate) fn nothing_shown(text: impl Into<String>) -> Self {
         Self { text: text.into(), exit_code: NOTHING_SHOWN }
+    }
+
+    /// Makes the failure of a campaign that found a broken rule, which is told from one that came to no
+    /// end.
+    pub(crate) fn found(text: impl Into<String>) -> Self {
+        Self { text: text.into(), exit_code: FOUND }
+    }
+
+    /// Passes on what a run of this program in another place came to, by its exit code.
+    pub(crate) fn from_code(code: Option<i32>, text: &str) -> Result<(), Self> {
+        match code {
+            Some(0) => Ok(()),
+            Some(code) if code == i32::from(FOUND) => Err(Self::found(text)),
+            Some(code) if code == i32::from(NOTHING_SHOWN) => Err(Self::nothing_shown(text)),
+            Some(_) | None => Err(Self::new(text)),
+        }
     }
 
     /// Returns the exit code that says so.

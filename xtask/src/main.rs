@@ -15,10 +15,14 @@ mod floors;
 mod own_cgroup;
 mod package;
 mod proving_ground;
+mod races;
 mod real_check;
 mod scratch;
+mod soak;
+mod strangers;
 mod stub_model;
 mod tidy;
+mod without_guard;
 mod workspace;
 
 use camino::Utf8PathBuf;
@@ -57,6 +61,12 @@ enum Command {
         /// The program with crash points
         host: Utf8PathBuf,
     },
+    /// Exchange directories of an attempt with links to a canary while they are worked on
+    Races(races::Arguments),
+    /// Run thousands of short attempts and look what they leave
+    Soak(soak::Arguments),
+    /// Give the numbers of dead processes to strangers, and look whether one of these is signalled
+    Strangers(strangers::Arguments),
     /// Serve a model that does what the prompt says, on the loopback address
     StubModel {
         /// The port to listen on; 0 takes a free one
@@ -92,6 +102,9 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
         Command::CrashWorker { host } => crash::serve(&host),
+        Command::Races(arguments) => races::run(&arguments),
+        Command::Soak(arguments) => soak::run(&arguments),
+        Command::Strangers(arguments) => strangers::run(&arguments),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -41,8 +41,7 @@ pub(crate) fn measure_pid_namespace() -> Result<(), Failure> {
 /// No process of this boot had or has both, where the kernel gives each a pidfd inode of its own; else
 /// none of this PID namespace.
 fn leaf_name() -> Result<String, Failure> {
-    let own =
-        ProcessIdentity::this_process().map_err(|_| Failure::at("reading the own identity"))?;
+    let own = ProcessIdentity::this_process().map_err(|error| Failure::identity(&error))?;
     let once = own.pidfd_inode.unwrap_or(own.start_ticks);
     Ok(format!("pl-probe-{}-{once}", own.pid))
 }
@@ -103,11 +102,11 @@ fn give_up(tree: &mut Tree, lifeline: OwnedFd) {
 }
 
 pub(crate) fn wait_for_escape(probe: &Probe) -> Result<(), Failure> {
+    const STEP: &str = "starting an escaping descendant";
     match probe.wait(PROBE_STEP_MAX) {
         ProbeState::Escaped => Ok(()),
-        ProbeState::Starting | ProbeState::Failed => {
-            Err(Failure::at("starting an escaping descendant"))
-        }
+        ProbeState::Refused(errno) => Err(Failure { step: STEP, errno: Some(errno) }),
+        ProbeState::Starting | ProbeState::Failed => Err(Failure::at(STEP)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where a measurement failed.
 
 use placement_contract::{Mechanism, MechanismReport};
+use placement_identity::IdentityError;
 use placement_process::{Errno, LeafError, NotGone, SiteError, SpawnError, TreeError, WaitError};
 
 /// Names the step that failed, and what the kernel answered there.
@@ -14,6 +15,10 @@ impl Failure {
     /// The kernel was not asked, or answered otherwise than with an error.
     pub(crate) fn at(step: &'static str) -> Self {
         Self { step, errno: None }
+    }
+
+    pub(crate) fn identity(error: &IdentityError) -> Self {
+        Self { step: "reading the own identity", errno: error.errno() }
     }
 
     pub(crate) fn site(error: &SiteError) -> Self {

@@ -35,8 +35,10 @@ pub(crate) fn measure() -> Result<(), Failure> {
 
 fn signal_and_prove(tree: &mut Tree) -> Result<(), Failure> {
     const SIGNAL: &str = "signalling a process group";
-    let identity =
-        tree.leader().identity().map_err(|_| Failure::at("reading the probe's identity"))?;
+    let identity = tree
+        .leader()
+        .identity()
+        .map_err(|error| Failure { step: "reading the probe's identity", errno: error.errno() })?;
     // Before the signal: in a group of somebody else it would reach others.
     leads(tree.leader().pid(), identity.pgid)?;
     match tree.leader().signal_group(Signal::Kill) {

@@ -3,6 +3,15 @@
 use crate::state::{CleanupScope, Controller, ExitObservation, Mechanism};
 use serde::{Deserialize, Serialize};
 
+/// Error numbers that say that something had run out for the moment: descriptors, processes, memory.
+const SHORTAGES: [&str; 4] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
+
+/// Says whether an error number, by its name, tells of a shortage that may be over soon, and so nothing of
+/// what was tried.
+pub fn is_shortage(errno: &str) -> bool {
+    SHORTAGES.contains(&errno)
+}
+
 /// What was measured of one mechanism.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +31,12 @@ pub struct MechanismReport {
 }
 
 impl MechanismReport {
+    /// Says whether its measurement failed for want of descriptors, processes or memory: then nothing is
+    /// known of it.
+    pub fn was_short(&self) -> bool {
+        !self.available && self.errno.as_deref().is_some_and(is_shortage)
+    }
+
     /// Says in a phrase what its proof is worth, or where its measurement failed.
     pub fn worth(&self) -> String {
         if self.available {

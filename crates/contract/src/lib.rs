@@ -18,7 +18,7 @@ pub mod state;
 
 pub use attempt::{Attempt, Liveness, Notice, NoticeCode, Pruned, Status};
 pub use canonical::Digest;
-pub use capability::{CapabilityReport, MechanismReport};
+pub use capability::{CapabilityReport, MechanismReport, is_shortage};
 pub use clock::{Clock, Timestamp};
 pub use error::{Code, Refusal};
 pub use evidence::{Evidence, EvidenceKind};

@@ -18,6 +18,7 @@ pub use log::{
     LogReader, LogWriter, ReadLogError, Record, RecordKind, StreamEnd, Waited,
 };
 pub use root::{
-    CreateAttemptError, ListAttemptsError, OpenAttemptError, RemoveAttemptError, Root, RootError,
+    CreateAttemptError, ListAttemptsError, OpenAttemptError, RemoveAttemptError, ReopenError, Root,
+    RootError,
 };
 pub use temporary::{TemporaryDir, TemporaryDirError};

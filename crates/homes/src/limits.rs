@@ -34,7 +34,8 @@ pub(crate) const POLL_MS: u64 = 50;
 /// under its temporary name.
 pub(crate) const EXIT_RESERVE_BYTES: usize = 32 * 1024;
 
-/// Bytes of the file that names the base of the temporary directory: the bound of a path.
-pub(crate) const BASE_BYTES_MAX: usize = placement_paths::PATH_BYTES_MAX;
+/// Bytes of the file that names the base of the temporary directory: the bound of a path, after a number
+/// and a space.
+pub(crate) const BASE_BYTES_MAX: usize = placement_paths::PATH_BYTES_MAX + 21;
 
 const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX);

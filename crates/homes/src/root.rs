@@ -5,8 +5,8 @@ use std::path::Path;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_paths::{
-    Access, CreateError, Dir, FsKind, IoFailure, OpenError, PrivateDir, PrivateError, RelativePath,
-    RemoveError, Removed, ResolveError, fs_kind,
+    Access, CreateError, Dir, DirectoryId, FsKind, IoFailure, OpenError, PrivateDir, PrivateError,
+    RelativePath, RemoveError, Removed, ResolveError, fs_kind,
 };
 use placement_transitions::Settled;
 
@@ -58,6 +58,23 @@ pub enum RootError {
     /// It could not be opened or created for another reason.
     #[error("the root directory cannot be used")]
     Private(#[source] PrivateError),
+    /// It could not be examined.
+    #[error("the root directory cannot be examined")]
+    Io(#[source] IoFailure),
+}
+
+/// Why the root was not opened again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReopenError {
+    /// It cannot be opened, or is not ours alone.
+    #[error("the root directory cannot be opened")]
+    Private(#[source] PrivateError),
+    /// Its path leads to another directory by now.
+    #[error("the root directory was replaced")]
+    Replaced,
+    /// Its physical path cannot be told or is not UTF-8.
+    #[error("the path of the root directory cannot be used")]
+    Path(#[source] ResolveError),
     /// It could not be examined.
     #[error("the root directory cannot be examined")]
     Io(#[source] IoFailure),
@@ -122,6 +139,30 @@ impl Root {
         refuse_kind(fs_kind(&directory).map_err(RootError::Io)?)?;
         let path = directory.path().map_err(RootError::Path)?;
         Ok(Self { directory, path })
+    }
+
+    /// Opens a root by its path where that leads to the directory that another process has opened.
+    ///
+    /// Whoever may rename what lies above the root can lead its path elsewhere meanwhile.
+    ///
+    /// # Errors
+    /// [`ReopenError`]; nothing is created or changed.
+    pub fn reopen(path: impl AsRef<Path>, id: DirectoryId) -> Result<Self, ReopenError> {
+        let opened = Dir::open(path, ROLE).map_err(PrivateError::Open);
+        let opened = opened.and_then(PrivateDir::check).map_err(ReopenError::Private)?;
+        if opened.facts().map_err(ReopenError::Io)?.id() != id {
+            return Err(ReopenError::Replaced);
+        }
+        let path = opened.path().map_err(ReopenError::Path)?;
+        Ok(Self { directory: opened, path })
+    }
+
+    /// Returns which directory the root is.
+    ///
+    /// # Errors
+    /// It could not be examined.
+    pub fn id(&self) -> Result<DirectoryId, IoFailure> {
+        Ok(self.directory.facts()?.id())
     }
 
     /// Returns the physical path of the root.

@@ -19,8 +19,8 @@ use crate::limits::BASE_BYTES_MAX;
 
 /// Name of the directory in the attempt directory.
 const WITHIN: &str = "tmp";
-/// Name of the file in the attempt directory that says below which base it lies otherwise: a later
-/// host may have another base.
+/// Name of the file in the attempt directory that says below which base it lies otherwise, since a later
+/// host may have another one, and in which directory there, since the base is but a path.
 const BASE: &str = "tmp.base";
 const ROLE: &str = "temporary";
 
@@ -85,8 +85,8 @@ impl TemporaryDir {
     /// # Errors
     /// As the variants of [`TemporaryDirError`] name them.
     pub fn open(attempt: &AttemptDir) -> Result<Option<Self>, TemporaryDirError> {
-        if let Some(base) = noted_base(attempt)?
-            && let Some(parent) = open_shared(&base)?
+        if let Some(noted) = noted(attempt)?
+            && let Some(parent) = open_shared(&noted)?
             && let Some(found) = Self::found(parent, attempt.key().short())?
         {
             return Ok(Some(found));
@@ -129,12 +129,13 @@ fn create_below(base: &Utf8Path, attempt: &AttemptDir) -> Option<TemporaryDir> {
     let base = Dir::open(base, ROLE).ok()?;
     let physical = base.path().ok()?;
     let shared = shared_in(&base)?;
+    let noted = Noted { inode: Some(shared.facts().ok()?.inode), base: physical };
     let name = attempt.key().short();
     let path = shared.path().ok()?.join(name);
     // Noted before it is made: a crash in between leaves a note, never a directory nobody finds.
     let mut note = attempt.dir().create_file(BASE, 0o600).ok()?;
     let made = note
-        .write_all(physical.as_str().as_bytes())
+        .write_all(noted.text().as_bytes())
         .ok()
         .and_then(|()| shared.create_dir(name, 0o700).ok());
     if made.is_none() {
@@ -159,8 +160,8 @@ fn shared_in(base: &Dir) -> Option<PrivateDir> {
 /// Opens `pl-<uid>` again; `None` when ours is not there (any more), whatever stands in its place.
 ///
 /// Its mode is not asked: a child may have changed it, and a removal follows no link.
-fn open_shared(base: &Utf8Path) -> Result<Option<Dir>, TemporaryDirError> {
-    let shared = match Dir::open(base, ROLE) {
+fn open_shared(noted: &Noted) -> Result<Option<Dir>, TemporaryDirError> {
+    let shared = match Dir::open(&noted.base, ROLE) {
         Ok(base) => base.open_dir(&fixed_name(&shared_name())),
         Err(error) => Err(error),
     };
@@ -174,7 +175,9 @@ fn open_shared(base: &Utf8Path) -> Result<Option<Dir>, TemporaryDirError> {
         Err(error) => return Err(TemporaryDirError::Open(error)),
     };
     let facts = shared.facts().map_err(|error| TemporaryDirError::Open(OpenError::Io(error)))?;
-    let ours = facts.uid == rustix::process::geteuid().as_raw();
+    // Whoever may rename what lies above the base can lead its path to another directory of ours.
+    let same = noted.inode.is_none_or(|inode| inode == facts.inode);
+    let ours = same && facts.uid == rustix::process::geteuid().as_raw();
     Ok(ours.then_some(shared))
 }
 
@@ -182,13 +185,60 @@ fn shared_name() -> String {
     format!("pl-{}", rustix::process::geteuid().as_raw())
 }
 
-fn noted_base(attempt: &AttemptDir) -> Result<Option<Utf8PathBuf>, TemporaryDirError> {
+/// What the note says.
+#[derive(Debug, PartialEq, Eq)]
+struct Noted {
+    /// Which directory `pl-<uid>` is; without the device, which another boot may number otherwise.
+    /// Absent in a note that an earlier version made.
+    inode: Option<u64>,
+    base: Utf8PathBuf,
+}
+
+impl Noted {
+    /// `INODE PATH`, or the absolute path alone.
+    fn text(&self) -> String {
+        match self.inode {
+            Some(inode) => format!("{inode} {}", self.base),
+            None => self.base.to_string(),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if text.starts_with('/') {
+            return Some(Self { inode: None, base: text.into() });
+        }
+        let (inode, base) = text.split_once(' ')?;
+        Some(Self { inode: Some(inode.parse().ok()?), base: base.into() })
+    }
+}
+
+fn noted(attempt: &AttemptDir) -> Result<Option<Noted>, TemporaryDirError> {
     match attempt.dir().read_bounded(&fixed_name(BASE), BASE_BYTES_MAX) {
         Ok(bytes) => {
             let text = String::from_utf8(bytes).map_err(|_| TemporaryDirError::Note(None))?;
-            Ok(Some(text.into()))
+            Noted::parse(&text).map(Some).ok_or(TemporaryDirError::Note(None))
         }
         Err(ReadError::Open(OpenError::Missing { .. })) => Ok(None),
         Err(error) => Err(TemporaryDirError::Note(Some(error))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_reads_back_with_and_without_its_directory() {
+        for inode in [None, Some(0), Some(u64::MAX)] {
+            let noted = Noted { inode, base: "/a base/x".into() };
+            assert_eq!(Noted::parse(&noted.text()), Some(noted));
+        }
+    }
+
+    #[test]
+    fn what_is_no_note_is_none() {
+        for text in ["", "x", "12", "12x /a", "-1 /a"] {
+            assert_eq!(Noted::parse(text), None, "{text}");
+        }
     }
 }

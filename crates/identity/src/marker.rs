@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::os::fd::AsFd as _;
 
 use crate::limits::ENVIRON_BYTES_MAX;
 use crate::pid::Pid;
-use crate::process::ProcessIdentity;
+use crate::process::{ProcessIdentity, open_pidfd};
 use crate::procfs_view::{ProcView, ProcessList, list_processes, proc_view};
 use crate::stat::{ProcessState, Stat, StatError, read_stat};
 
@@ -175,13 +176,23 @@ fn carries_nothing(stat: &Stat, name: &str) -> Carried {
 }
 
 fn judge(stat: &Stat, name: &str, environ: &[u8]) -> Carried {
-    let Some(value) = value_in(environ, name) else { return Carried::Nothing };
-    match ProcessIdentity::of(stat.pid) {
-        // The number may have been given away between the environment and the identity.
-        Ok(identity) if identity.start_ticks == stat.start_ticks => {
+    if value_in(environ, name).is_none() {
+        return Carried::Nothing;
+    }
+    // The number may have been given away since, even to a process with the same start stamp, which is of
+    // a hundredth of a second. So it is held by a descriptor, and read again.
+    let Ok(pidfd) = open_pidfd(stat.pid) else { return if_still_there(stat) };
+    let environ = match read_environment(stat.pid) {
+        Environment::Read(environ) => environ,
+        Environment::TooLong => return Carried::Unknown,
+        Environment::Unreadable => return if_still_there(stat),
+    };
+    // The identity is had only where the held process has the number still: then this is its environment.
+    match (value_in(&environ, name), ProcessIdentity::of_pidfd(pidfd.as_fd(), stat.pid)) {
+        (Some(value), Ok(identity)) if identity.start_ticks == stat.start_ticks => {
             Carried::Value(identity, value.to_vec())
         }
-        Ok(_) | Err(_) => if_still_there(stat),
+        (Some(_) | None, Ok(_) | Err(_)) => if_still_there(stat),
     }
 }
 
@@ -215,5 +226,28 @@ fn if_still_there(stat: &Stat) -> Carried {
         }
         Ok(_) | Err(StatError::Missing) => Carried::Nothing,
         Err(StatError::Unreadable(_) | StatError::Malformed) => Carried::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Carried, judge};
+    use crate::pid::Pid;
+    use crate::stat::read_stat;
+    use std::process::{Command, Stdio};
+
+    /// As where the carrier ends between the reading of its environment and that of its identity, and
+    /// the next holder of its number starts within the same hundredth of a second.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test needs a child")]
+    fn the_next_holder_of_a_carriers_number_is_no_carrier_though_its_stamp_is_the_same() {
+        let mut sleep = Command::new("sleep");
+        let sleep = sleep.arg("300").env_clear().env("OTHER", "x").stdin(Stdio::null());
+        let mut next = sleep.spawn().unwrap();
+        let stat = read_stat(Pid::try_from(next.id()).unwrap()).unwrap();
+        let answer = judge(&stat, "MARKER", b"MARKER=value\0");
+        next.kill().unwrap();
+        next.wait().unwrap();
+        assert!(matches!(answer, Carried::Unknown), "it was taken for the carrier");
     }
 }

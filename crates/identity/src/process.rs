@@ -68,6 +68,23 @@ pub enum IdentityError {
     },
 }
 
+impl IdentityError {
+    /// Returns what the kernel answered, if it did.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Descriptor { errno }
+            | Self::Namespace { errno }
+            | Self::Stamp(StatError::Unreadable(errno))
+            | Self::Boot(MachineError::Unreadable(errno)) => Some(*errno),
+            Self::Boot(MachineError::Malformed)
+            | Self::NotAPid
+            | Self::Gone
+            | Self::OtherNumber
+            | Self::Stamp(StatError::Missing | StatError::Malformed) => None,
+        }
+    }
+}
+
 impl ProcessIdentity {
     /// Records the process that has this number now.
     ///
@@ -182,7 +199,7 @@ impl ProcessIdentity {
     }
 }
 
-fn open_pidfd(pid: Pid) -> rustix::io::Result<OwnedFd> {
+pub(crate) fn open_pidfd(pid: Pid) -> rustix::io::Result<OwnedFd> {
     rustix::process::pidfd_open(pid.to_rustix(), PidfdFlags::empty())
 }
 

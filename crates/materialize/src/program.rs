@@ -1,8 +1,9 @@
 //! Finding and measuring the program.
 
 use crate::failed::Failed;
-use placement_contract::{Code, EvidenceKind, PlannedExecutable};
+use placement_contract::{Code, EvidenceKind, PlannedExecutable, is_shortage};
 use placement_executable::{ExecutableMeasurement, MeasureError, Measured, OpenError, SearchError};
+use placement_paths::errno_in;
 
 /// Says what was measured: kind, digest and size, and the interpreter's digest.
 pub(crate) fn describe(measured: &Measured) -> String {
@@ -55,6 +56,13 @@ pub(crate) fn not_measured(error: &MeasureError) -> Failed {
         MeasureError::Program(OpenError::Missing) => {
             (EvidenceKind::ExecutableNotFound, Code::ExecutableNotFound)
         }
+        // It says nothing of the program.
+        MeasureError::Program(OpenError::Io { .. })
+        | MeasureError::Interpreter(OpenError::Io { .. })
+            if errno_in(error).is_some_and(is_shortage) =>
+        {
+            (EvidenceKind::EnvironmentFailed, Code::Unavailable)
+        }
         MeasureError::NotAbsolute
         | MeasureError::Program(_)
         | MeasureError::InterpreterMissing
@@ -67,4 +75,27 @@ pub(crate) fn not_measured(error: &MeasureError) -> Failed {
         MeasureError::Read { .. } => (EvidenceKind::ExecutableRefused, Code::Unavailable),
     };
     Failed::new(kind, code, error.with_reason()).because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    fn failed(errno: i32) -> Failed {
+        let source = io::Error::from_raw_os_error(errno);
+        not_measured(&MeasureError::Program(OpenError::Io { operation: "open", source }))
+    }
+
+    #[test]
+    fn what_had_run_out_is_not_held_against_the_program() {
+        // ENOMEM, ENFILE, EMFILE
+        for errno in [12, 23, 24] {
+            let failed = failed(errno);
+            assert_eq!(failed.kind, EvidenceKind::EnvironmentFailed, "{failed}");
+            assert_eq!(failed.code, Code::Unavailable, "{failed}");
+        }
+        // EIO
+        assert_eq!(failed(5).code, Code::ExecutableRefused);
+    }
 }

@@ -35,6 +35,15 @@ pub struct Facts {
     pub uid: u32,
 }
 
+/// Which directory it is, whatever its path leads to by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectoryId {
+    /// Device number of the file system; another boot may number it otherwise.
+    pub device: u64,
+    /// Inode number within it.
+    pub inode: u64,
+}
+
 /// The kind of one directory entry, links not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
@@ -192,6 +201,11 @@ impl AsFd for Dir {
 }
 
 impl Facts {
+    /// Returns which directory it is.
+    pub const fn id(&self) -> DirectoryId {
+        DirectoryId { device: self.device, inode: self.inode }
+    }
+
     pub(crate) fn of(stat: &rustix::fs::Stat) -> Self {
         Self {
             device: stat.st_dev,

@@ -17,7 +17,7 @@ mod remove;
 mod roots;
 
 pub use create::CreateError;
-pub use dir::{Dir, EntryKind, Existence, Facts};
+pub use dir::{Dir, DirectoryId, EntryKind, Existence, Facts};
 pub use entries::Entries;
 pub use errno::{errno_in, errno_name};
 pub use failure::{IoFailure, OpenError, Place};

@@ -312,7 +312,7 @@ fn check(answer: c_int, step: ChildStep) -> Result<(), Failure> {
     if answer < 0 { Err(Failure { step, errno: errno() }) } else { Ok(()) }
 }
 
-fn errno() -> c_int {
+pub(crate) fn errno() -> c_int {
     sys::last_errno().raw()
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::pipe::PipeFlags;
 
+use crate::Errno;
 use crate::child;
 use crate::leader::Leader;
 use crate::namespace::PidNamespace;
@@ -33,9 +34,14 @@ pub enum ProbeState {
     Starting,
     /// The descendant is in its own session. It reports once.
     Escaped,
-    /// There will be no descendant.
+    /// There will be no descendant: the kernel refused a process.
+    Refused(Errno),
+    /// There will be no descendant, for another reason.
     Failed,
 }
+
+/// What the descendant reports; no error number of a refused process is the same.
+const READY: u8 = b'r';
 
 impl Probe {
     /// Waits for the descendant's report, at most so long.
@@ -45,7 +51,8 @@ impl Probe {
         }
         let mut byte = [0_u8; 1];
         match rustix::io::retry_on_intr(|| rustix::io::read(&self.ready, &mut byte)) {
-            Ok(1) => ProbeState::Escaped,
+            Ok(1) if byte == [READY] => ProbeState::Escaped,
+            Ok(1) => ProbeState::Refused(Errno::from_raw(i32::from(byte[0]))),
             Ok(_) | Err(_) => ProbeState::Failed,
         }
     }
@@ -102,7 +109,7 @@ unsafe fn escape(plan: &ProbePlan) -> ! {
     match unsafe { sys::clone_again(None) } {
         0 => daemonize(plan),
         intermediate if intermediate > 0 => child::exit(wait_code(intermediate)),
-        _ => child::exit(3),
+        _ => refused(plan, 3),
     }
 }
 
@@ -115,7 +122,7 @@ fn daemonize(plan: &ProbePlan) -> ! {
     match unsafe { sys::clone_again(None) } {
         0 => linger(plan),
         descendant if descendant > 0 => child::exit(0),
-        _ => child::exit(5),
+        _ => refused(plan, 5),
     }
 }
 
@@ -125,10 +132,19 @@ fn linger(plan: &ProbePlan) -> ! {
     if unsafe { libc::setsid() } < 0 {
         child::exit(6);
     }
-    let byte = b'r';
+    report(plan, READY);
+    child::exit(i32::from(child::released(plan.lifeline)))
+}
+
+/// Says why the kernel gave no process, and ends.
+fn refused(plan: &ProbePlan, code: i32) -> ! {
+    report(plan, u8::try_from(child::errno()).unwrap_or_default());
+    child::exit(code)
+}
+
+fn report(plan: &ProbePlan, byte: u8) {
     // SAFETY: writes one byte of one byte.
     unsafe { libc::write(plan.ready, (&raw const byte).cast(), 1) };
-    child::exit(i32::from(child::released(plan.lifeline)))
 }
 
 /// Waits for the intermediate process, so that the descendant is an orphan when the leader ends.

@@ -25,7 +25,9 @@ pub use frame::{Flags, Frame, FrameError, Header, Payload, encode};
 pub use hello::{Hello, HelloRefused, RefusedWhy, Welcome};
 pub use json::MessageError;
 pub use kind::{Kind, LinkKind};
-pub use order::{Environment, LaunchOrder, Order, OrderReply, RUNNER_ARGUMENT, StoreLocation};
+pub use order::{
+    Environment, LaunchOrder, Order, OrderReply, RUNNER_ARGUMENT, RootId, StoreLocation,
+};
 pub use reply::{
     AttachRefused, AttachReply, ControlAnswer, ControlReply, Expected, ReplyError, StdinRefused,
     StdinReply, StopReply,

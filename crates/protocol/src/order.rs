@@ -39,6 +39,16 @@ pub struct StoreLocation {
     pub lock: Utf8PathBuf,
 }
 
+/// Which directory a root is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RootId {
+    /// Device number of its file system.
+    pub device: u64,
+    /// Inode number within it.
+    pub inode: u64,
+}
+
 /// What a runner needs to run one recorded attempt; the request itself is in the store.
 ///
 /// Holds the attempt's token and resolved secret values; neither is printed, and the frame that
@@ -52,6 +62,8 @@ pub struct LaunchOrder {
     pub owner_id: OwnerId,
     /// The private root.
     pub root: Utf8PathBuf,
+    /// Which directory that is: whatever else its path leads to by then is not the root.
+    pub root_id: RootId,
     /// The store.
     pub store: StoreLocation,
     /// The key of the attempt's home.

@@ -14,8 +14,8 @@ use placement_protocol::{
     ControlRequest, Environment, Eof, ExitNotice, Expected, Frame, FrameError, FromRecipient,
     FromRunner, Header, Hello, HelloRefused, Input, InputAck, InputRefused, Kind, LaunchOrder,
     LinkKind, MessageError, Order, OrderReply, RefusedWhy, ReplyError, Resize, ResizeAck,
-    ResizeRefused, SPOKEN, StdinRefused, StdinReply, Stop, StopMode, StopReply, StoreLocation,
-    Token, VersionRange, Welcome,
+    ResizeRefused, RootId, SPOKEN, StdinRefused, StdinReply, Stop, StopMode, StopReply,
+    StoreLocation, Token, VersionRange, Welcome,
 };
 use std::collections::BTreeMap;
 
@@ -39,6 +39,7 @@ fn order(environment: Environment) -> Order {
         attempt_id: attempt(),
         owner_id: OwnerId::parse("local:0").unwrap(),
         root: "/srv/root".into(),
+        root_id: RootId { device: u64::MAX, inode: 2 },
         store: StoreLocation {
             database: "/srv/root/placement.db".into(),
             lock: "/srv/root/placement.lock".into(),

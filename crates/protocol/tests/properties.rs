@@ -12,7 +12,7 @@ use placement_identity::ProcessIdentity;
 use placement_protocol::limits::HEADER_BYTES;
 use placement_protocol::{
     Chunk, ControlCall, ControlRequest, Decoder, Environment, Frame, FrameError, FromRecipient,
-    FromRunner, Header, Hello, Input, Kind, LaunchOrder, LinkKind, Order, OrderReply,
+    FromRunner, Header, Hello, Input, Kind, LaunchOrder, LinkKind, Order, OrderReply, RootId,
     StoreLocation, Token, Welcome, encode,
 };
 use proptest::collection::vec;
@@ -29,6 +29,7 @@ fn order(values: Vec<Vec<u8>>) -> Order {
         attempt_id: AttemptId::parse("a").unwrap(),
         owner_id: OwnerId::parse("o").unwrap(),
         root: "/root".into(),
+        root_id: RootId { device: 1, inode: 2 },
         store: StoreLocation { database: "/root/db".into(), lock: "/root/lock".into() },
         home_key: Id::parse("home").unwrap(),
         tmp_base: None,

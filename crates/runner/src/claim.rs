@@ -17,11 +17,13 @@ use placement_contract::{
 use placement_crash::point;
 use placement_executable::KnownDigests;
 use placement_homes::{
-    AliveLock, AttemptDir, CONTROL_SOCKET, DATA_SOCKET, HomeKey, LogLimits, LogWriter, Root,
+    AliveLock, AttemptDir, CONTROL_SOCKET, DATA_SOCKET, HomeKey, LogLimits, LogWriter, ReopenError,
+    Root,
 };
 use placement_identity::{Presence, ProcessIdentity};
+use placement_paths::DirectoryId;
 use placement_process::Signals;
-use placement_protocol::{LaunchOrder, Token, Writes};
+use placement_protocol::{LaunchOrder, RootId, Token, Writes};
 use placement_resources::ResolvedGrant;
 use placement_store::{Fields, Row, RunnerClaim, StorePaths};
 use placement_transport::{Link, Listener, bind};
@@ -114,6 +116,7 @@ impl Claimed {
             socket(CONTROL_SOCKET).map_err(|_| failed("the control socket could not be made"))?;
         let data = socket(DATA_SOCKET).map_err(|_| failed("the data socket could not be made"))?;
         point("runner.sockets.bound");
+        let host = watch_host(&order.host)?;
         let contained = row.required_cleanup == CleanupScope::ContainedTree;
         Ok(Self {
             request,
@@ -125,7 +128,7 @@ impl Claimed {
             output,
             control,
             data,
-            host: watch_host(&order.host),
+            host,
         })
     }
 
@@ -215,13 +218,23 @@ fn claim_row(scribe: &mut Scribe, generation: Generation, by: Instant) -> Result
     }
 }
 
+/// Opens the root of the host, and no other directory that its path leads to by now.
+pub(crate) fn open_root(order: &LaunchOrder) -> Result<Root, ReopenError> {
+    let RootId { device, inode } = order.root_id;
+    Root::reopen(&order.root, DirectoryId { device, inode })
+}
+
 /// Makes the attempt's directory, and opens the file in which digests of programs are kept.
 fn make_attempt_dir(order: &LaunchOrder) -> Result<(AttemptDir, Option<File>), NotStarted> {
     let failed = |phrase: &str| {
         NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())
     };
-    let root =
-        Root::open(&order.root).map_err(|_| failed("the root directory could not be opened"))?;
+    let root = open_root(order).map_err(|error| match error {
+        ReopenError::Replaced => failed("the root directory was replaced"),
+        ReopenError::Private(_) | ReopenError::Path(_) | ReopenError::Io(_) => {
+            failed("the root directory could not be opened")
+        }
+    })?;
     let key =
         HomeKey::parse(order.home_key.as_str()).map_err(|_| failed("the home key is malformed"))?;
     let attempt_dir =
@@ -246,10 +259,16 @@ fn make_output(
     Output::to_file(writer, limits.spool_bytes_max, order.generation).ok()
 }
 
-/// Holds the host by a verified descriptor; `None` if it is gone already.
-fn watch_host(host: &ProcessIdentity) -> Option<OwnedFd> {
+/// Holds the host by a verified descriptor; `None` if it is gone already. One of which nothing can be told
+/// is not called lost.
+fn watch_host(host: &ProcessIdentity) -> Result<Option<OwnedFd>, NotStarted> {
     match host.observe() {
-        Presence::Present(verified) => Some(verified.into_pidfd()),
-        Presence::Absent(_) | Presence::Unknown(_) => None,
+        Presence::Present(verified) => Ok(Some(verified.into_pidfd())),
+        Presence::Absent(_) => Ok(None),
+        Presence::Unknown(why) => Err(NotStarted::new(
+            EvidenceKind::EnvironmentFailed,
+            Code::Unavailable,
+            format!("the host cannot be watched: {}", why.because()),
+        )),
     }
 }

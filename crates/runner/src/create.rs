@@ -9,6 +9,7 @@ use crate::scribe::{Entry, NotRecorded};
 use crate::stop::StopCause;
 use placement_contract::{
     CleanupScope, Code, EvidenceKind, ExecutableKind, ExecutionState, Mechanism, StreamName,
+    is_shortage,
 };
 use placement_crash::point;
 use placement_executable::Measured;
@@ -244,6 +245,9 @@ impl Runner {
                     let (kind, code) = match failed.errno.name().as_str() {
                         "ENOENT" | "ENOTDIR" => {
                             (EvidenceKind::ExecutableNotFound, Code::ExecutableNotFound)
+                        }
+                        name if is_shortage(name) => {
+                            (EvidenceKind::EnvironmentFailed, Code::Unavailable)
                         }
                         _ => (EvidenceKind::ExecutableRefused, Code::ExecutableRefused),
                     };

@@ -1,13 +1,13 @@
 //! One attempt, from its order to its end.
 
-use crate::claim::ClaimFailed;
+use crate::claim::{ClaimFailed, open_root};
 use crate::finish::{answer, leave_record};
 use crate::refused::NotStarted;
 use crate::runner::Runner;
 use crate::scribe::Entry;
 use placement_contract::EvidenceKind;
 use placement_crash::point;
-use placement_homes::{HomeKey, Root};
+use placement_homes::HomeKey;
 use placement_process::Signals;
 use placement_protocol::{LaunchOrder, OrderReply};
 use placement_store::Draft;
@@ -48,7 +48,7 @@ fn end_unclaimed(failed: ClaimFailed) {
         scribe.push(Entry::rows(rows).durable());
         let record = scribe.close();
         let key = HomeKey::parse(order.home_key.as_str()).ok();
-        let root = Root::open(&order.root).ok();
+        let root = open_root(&order).ok();
         let attempt_dir = root.zip(key).and_then(|(root, key)| root.attempt(&key).ok().flatten());
         if let Some(attempt_dir) = attempt_dir {
             leave_record(record, &attempt_dir);

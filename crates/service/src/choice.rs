@@ -1,5 +1,6 @@
 //! Which containment an attempt gets: what it requires against what was measured.
 
+use crate::refusal::unavailable;
 use placement_contract::{
     CapabilityReport, CleanupScope, Code, Controller, LaunchRequest, Mechanism, MechanismReport,
     Refusal,
@@ -8,7 +9,8 @@ use placement_contract::{
 /// Chooses the mechanism for a request and checks that its limits can be set; `None` where the process group is all that it requires.
 ///
 /// # Errors
-/// `UNSUPPORTED_CAPABILITY` names what was required and what was measured.
+/// `UNSUPPORTED_CAPABILITY` names what was required and what was measured; UNAVAILABLE where that could
+/// not be measured for want of descriptors, processes or memory: no weaker one is taken for it.
 pub(crate) fn choose(
     request: &LaunchRequest,
     report: &CapabilityReport,
@@ -27,17 +29,22 @@ pub(crate) fn choose(
             return Ok(None);
         }
         let message = format!("{required} is required and {} was measured", report.capability);
-        return Err(unsupported(message));
+        return Err(unless_short(report, message));
     }
     let survives = request.supervision.require_surviving_proof;
     let suits =
         |seen: &&MechanismReport| seen.available && (seen.proof_survives_runner || !survives);
+    let may_suit = |seen: &&MechanismReport| suits(seen) || seen.was_short();
     let chosen = match request.supervision.mechanism {
-        Some(named) => report.of(named).filter(suits),
+        Some(named) => report.of(named).filter(may_suit),
         // A PID namespace changes what the program sees: only who asks for it gets it.
-        None => report.mechanisms.iter().filter(|seen| !is_by_name_only(seen)).find(suits),
+        None => report.mechanisms.iter().filter(|seen| !is_by_name_only(seen)).find(may_suit),
     };
-    let chosen = chosen.ok_or_else(|| unsupported(missing(request, report)))?.mechanism;
+    let chosen = match chosen {
+        Some(chosen) if chosen.available => chosen.mechanism,
+        Some(_) => return Err(unavailable(missing(request, report))),
+        None => return Err(unsupported(missing(request, report))),
+    };
     check_limits(request, report, chosen)?;
     Ok(Some(chosen))
 }
@@ -111,6 +118,14 @@ fn worded(seen: &MechanismReport) -> String {
     }
     let unasked = if is_by_name_only(seen) { " (used only by name)" } else { "" };
     format!("{name} works and {worth}{unasked}")
+}
+
+fn unless_short(report: &CapabilityReport, message: String) -> Refusal {
+    if report.mechanisms.iter().any(MechanismReport::was_short) {
+        unavailable(message)
+    } else {
+        unsupported(message)
+    }
 }
 
 fn unsupported(message: String) -> Refusal {
@@ -234,6 +249,21 @@ mod tests {
              cgroup does not work: making the leaf (EACCES); \
              subreaper does not work: making the leaf (EACCES)"
         );
+    }
+
+    #[test]
+    fn what_could_not_be_measured_for_a_shortage_is_unavailable_and_nothing_weaker_is_taken() {
+        for errno in ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"] {
+            let mut short = report(false, true);
+            short.mechanisms[0].errno = Some(errno.to_owned());
+            assert_eq!(choose(&tree(), &short).unwrap_err().code, Code::Unavailable, "{errno}");
+            let mut named = tree();
+            named.supervision.mechanism = Some(Mechanism::Subreaper);
+            assert_eq!(choose(&named, &short), Ok(Some(Mechanism::Subreaper)), "{errno}");
+            short.capability = CleanupScope::DirectProcess;
+            let group = LaunchRequest { required_cleanup: CleanupScope::ProcessGroup, ..tree() };
+            assert_eq!(choose(&group, &short).unwrap_err().code, Code::Unavailable, "{errno}");
+        }
     }
 
     #[test]

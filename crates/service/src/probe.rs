@@ -4,7 +4,7 @@ use crate::Service;
 use crate::limits::PROBE;
 use crate::refusal::{not_started, unavailable};
 use crate::wait::wait_readable;
-use placement_contract::{CapabilityReport, Refusal};
+use placement_contract::{CapabilityReport, MechanismReport, Refusal};
 use placement_process::{Started, spawn_runner};
 use placement_protocol::{Hello, LinkKind, Order, OrderReply, RUNNER_ARGUMENT};
 use placement_transport::{Link, Stream, open, pair};
@@ -12,7 +12,8 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 impl Service {
-    /// Returns what was measured here; measures once per service.
+    /// Returns what was measured here; measures once per service, and again where something had run
+    /// out.
     ///
     /// The measurement happens in a process of its own: the host never forks, and its children
     /// stay its own.
@@ -26,7 +27,9 @@ impl Service {
             return Ok(report.clone());
         }
         let report = self.measure()?;
-        *known = Some(report.clone());
+        if !report.mechanisms.iter().any(MechanismReport::was_short) {
+            *known = Some(report.clone());
+        }
         Ok(report)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::Service;
 use crate::limits::{LOOK, OTHER_START};
+use crate::places::with_errno;
 use crate::refusal::{not_started, unavailable};
 use crate::service::Found;
 use crate::streams::Streams;
@@ -16,8 +17,8 @@ use placement_policy::{Snapshot, resolve};
 use placement_process::spawn_runner;
 use placement_protocol::limits::TOKEN_BYTES;
 use placement_protocol::{
-    Environment, Hello, LaunchOrder, LinkKind, Order, OrderReply, RUNNER_ARGUMENT, StoreLocation,
-    Token,
+    Environment, Hello, LaunchOrder, LinkKind, Order, OrderReply, RUNNER_ARGUMENT, RootId,
+    StoreLocation, Token,
 };
 use placement_resources::{ResolvedGrant, admit};
 use placement_store::{Attachment, ChildIdentity, Draft, Durability, Fields, Row};
@@ -170,10 +171,12 @@ impl Service {
             .map_err(|error| unavailable(format!("the host's identity: {error}")))?;
         let passed = snapshot.environment(&request.policy_ref);
         let passed = passed.map(|(name, value)| (name.clone(), Secret::new(value.into())));
+        let root_id = self.inner.root.id().map_err(|error| unavailable(with_errno(&error)))?;
         Ok(Order::Launch(Box::new(LaunchOrder {
             attempt_id: row.attempt_id.clone(),
             owner_id: row.owner_id.clone(),
             root: self.inner.root_path.clone(),
+            root_id: RootId { device: root_id.device, inode: root_id.inode },
             store: StoreLocation {
                 database: self.inner.paths.database.clone(),
                 lock: self.inner.paths.lock.clone(),

@@ -30,7 +30,7 @@ pub fn adopt<E: From<OpenError>>(
         return Err(OpenError::Missing.into());
     }
     let here = Here::read()?;
-    let lock = LockFile::open(&paths.lock).map_err(|source| OpenError::Io {
+    let lock = LockFile::make(&paths.lock).map_err(|source| OpenError::Io {
         role: "lock",
         operation: "opened",
         source,

@@ -40,10 +40,15 @@ pub(crate) struct Held<'a>(&'a File);
 
 impl LockFile {
     /// Opens the lock file, making it (0600) where it is missing.
-    pub(crate) fn open(path: &camino::Utf8Path) -> io::Result<Self> {
+    pub(crate) fn make(path: &camino::Utf8Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         options.open(path).map(Self)
+    }
+
+    /// Opens the lock file that a host has made.
+    pub(crate) fn open(path: &camino::Utf8Path) -> io::Result<Self> {
+        OpenOptions::new().read(true).write(true).open(path).map(Self)
     }
 
     /// Takes the lock by [`flock(2)`](https://man7.org/linux/man-pages/man2/flock.2.html), trying

@@ -177,7 +177,8 @@ impl Store {
                 let here = Here::read()?;
                 let present = is_present(&paths.database)?;
                 let ready = if present { ready(&paths.database, &here)? } else { None };
-                let lock = open_lock(paths)?;
+                // After the look at what is there: beside a file that is no store, nothing is made.
+                let lock = LockFile::make(&paths.lock).map_err(no_lock)?;
                 let connection = match ready {
                     Some(connection) => connection,
                     None => prepare(&paths.database, &lock, &here)?,
@@ -199,14 +200,13 @@ impl Store {
         }
         let ready = ready(&paths.database, &here)?;
         let connection = ready.ok_or(OpenError::NotMigrated { known: SCHEMA })?;
-        Ok(Self::new(connection, open_lock(paths)?, clock, paths.database.clone(), Role::Runner))
+        let lock = LockFile::open(&paths.lock).map_err(no_lock)?;
+        Ok(Self::new(connection, lock, clock, paths.database.clone(), Role::Runner))
     }
 }
 
-/// After the look at what is there: beside a file that is no store, nothing is made.
-fn open_lock(paths: &StorePaths) -> Result<LockFile, OpenError> {
-    let opened = LockFile::open(&paths.lock);
-    opened.map_err(|source| OpenError::Io { role: "lock", operation: "opened", source })
+fn no_lock(source: io::Error) -> OpenError {
+    OpenError::Io { role: "lock", operation: "opened", source }
 }
 
 /// The machine and the boot of this process.

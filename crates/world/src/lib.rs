@@ -128,6 +128,11 @@ impl World {
         work
     }
 
+    /// Returns the directory in which everything of this world lies.
+    pub fn directory(&self) -> &Utf8Path {
+        self.directory.path()
+    }
+
     /// Returns the private root.
     pub fn root(&self) -> Utf8PathBuf {
         root_in(self.directory.path())

@@ -53,6 +53,8 @@ pub(super) fn run(cargo: &Cargo, place: &Place) -> Result<(), Failure> {
     let crash = ["crash", "--quick", "--host", armed.as_str()];
     run_own(place, delegated.as_ref(), &own, &crash)?;
     run_own(place, None, &own, &crash)?;
+    run_own(place, None, &own, &["races", "--rounds", "1"])?;
+    run_own(place, delegated.as_ref(), &own, &["soak", "--attempts", "100"])?;
     // Here it needs a user namespace; where there is none each scenario says so.
     run_fixtures(place, None, &own, &["--mechanism", "pid_namespace"])?;
     // What lies beside a host, and not the host itself, is the runner this time.

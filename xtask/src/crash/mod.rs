@@ -11,15 +11,15 @@
 
 mod bed;
 mod case;
-mod decoy;
+pub(crate) mod decoy;
 mod facts;
 mod judge;
 mod output;
 mod points;
 mod pool;
-mod processes;
+pub(crate) mod processes;
 mod report;
-mod sabotage;
+pub(crate) mod sabotage;
 mod scenario;
 mod steps;
 mod twins;

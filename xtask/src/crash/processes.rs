@@ -5,12 +5,12 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 /// How long anything of a case may take; a broken product says so after it.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Looks until something is there; nothing after [`PATIENCE`].
-pub(super) fn until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = look() {
@@ -24,13 +24,13 @@ pub(super) fn until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
 }
 
 /// Becomes the parent of whatever loses its own.
-pub(super) fn adopt_orphans() -> Result<(), String> {
+pub(crate) fn adopt_orphans() -> Result<(), String> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("become a subreaper: {error}"))
 }
 
 /// Reaps the adopted that have ended, but for `kept`, which has an owner.
-pub(super) fn reap_orphans(kept: &[u32]) {
+pub(crate) fn reap_orphans(kept: &[u32]) {
     for child in children(std::process::id()) {
         if !kept.contains(&child)
             && let Some(pid) = number(child)
@@ -42,43 +42,43 @@ pub(super) fn reap_orphans(kept: &[u32]) {
 }
 
 /// Sends a signal; a process that is gone takes none.
-pub(super) fn signal(pid: u32, signal: Signal) {
+pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = number(pid) {
         kill_process(pid, signal).ok();
     }
 }
 
 /// Says whether a process runs: it is there and no zombie.
-pub(super) fn runs(pid: u32) -> bool {
+pub(crate) fn runs(pid: u32) -> bool {
     state(&format!("/proc/{pid}/stat")).is_some_and(|state| !"ZX".contains(state))
 }
 
 /// Says whether a process has its number still, as a zombie if not otherwise.
-pub(super) fn is_there(pid: u32) -> bool {
+pub(crate) fn is_there(pid: u32) -> bool {
     state(&format!("/proc/{pid}/stat")).is_some()
 }
 
 /// Says whether every thread of a process has stopped.
-pub(super) fn is_frozen(pid: u32) -> bool {
+pub(crate) fn is_frozen(pid: u32) -> bool {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
     tasks.flatten().all(|task| state(&format!("{}/stat", task.path().display())) == Some('T'))
 }
 
 /// Lists the children of all threads of a process.
-pub(super) fn children(pid: u32) -> Vec<u32> {
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let lists = tasks.flatten().filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
     lists.flat_map(|list| numbers(&list)).collect()
 }
 
 /// Says whether a process was started as a runner.
-pub(super) fn is_runner(pid: u32) -> bool {
+pub(crate) fn is_runner(pid: u32) -> bool {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     words.split(|byte| *byte == 0).nth(1) == Some(b"--placement-runner")
 }
 
 /// Reads the group of a process.
-pub(super) fn group(pid: u32) -> Option<u32> {
+pub(crate) fn group(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(") ")?.1.split(' ').nth(2)?.parse().ok()
 }

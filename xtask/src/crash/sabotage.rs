@@ -11,7 +11,7 @@ use std::fs;
 
 /// A guard that can be taken out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Guard {
+pub(crate) enum Guard {
     /// Of two runners one gets the claim
     Claim,
     /// A home is removed with a proof only
@@ -25,14 +25,15 @@ pub(super) enum Guard {
 }
 
 /// One change of one file: a text that stands there once, and what takes its place.
-struct Change {
-    file: &'static str,
-    from: &'static str,
-    to: &'static str,
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) file: &'static str,
+    pub(crate) from: &'static str,
+    pub(crate) to: &'static str,
 }
 
 impl Guard {
-    const fn changes(self) -> &'static [Change] {
+    pub(crate) const fn changes(self) -> &'static [Change] {
         match self {
             Self::Claim => &[
                 Change {
@@ -83,29 +84,32 @@ impl Guard {
 
     /// Makes a copy of the tree without this guard and returns where it lies.
     pub(super) fn copy(self, workspace: &Workspace) -> Result<Utf8PathBuf, Failure> {
-        let to = workspace.target_directory.join("crash-sabotaged/tree");
-        for file in files(&workspace.root)? {
-            let source = workspace.root.join(&file);
-            if source.is_symlink() {
-                link(&source, &to.join(&file))?;
-                continue;
-            }
-            let bytes = fs::read(&source).map_err(|error| Failure::io("read", &source, &error))?;
-            let mut changes = self.changes().iter().filter(|change| change.file == file.as_str());
-            let bytes = match String::from_utf8(bytes) {
-                Ok(text) => {
-                    changes.try_fold(text, |text, change| change.apply(&text))?.into_bytes()
-                }
-                Err(other) => other.into_bytes(),
-            };
-            put(&to.join(&file), &bytes)?;
-        }
-        Ok(to)
+        copy(workspace, self.changes())
     }
 }
 
+/// Makes a copy of the tree with these changes and returns where it lies.
+pub(crate) fn copy(workspace: &Workspace, changes: &[Change]) -> Result<Utf8PathBuf, Failure> {
+    let to = workspace.target_directory.join("crash-sabotaged/tree");
+    for file in files(&workspace.root)? {
+        let source = workspace.root.join(&file);
+        if source.is_symlink() {
+            link(&source, &to.join(&file))?;
+            continue;
+        }
+        let bytes = fs::read(&source).map_err(|error| Failure::io("read", &source, &error))?;
+        let mut changes = changes.iter().filter(|change| change.file == file.as_str());
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) => changes.try_fold(text, |text, change| change.apply(&text))?.into_bytes(),
+            Err(other) => other.into_bytes(),
+        };
+        put(&to.join(&file), &bytes)?;
+    }
+    Ok(to)
+}
+
 impl Change {
-    fn apply(&self, text: &str) -> Result<String, Failure> {
+    pub(crate) fn apply(&self, text: &str) -> Result<String, Failure> {
         match text.matches(self.from).count() {
             1 => Ok(text.replace(self.from, self.to)),
             count => {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use placement_homes::{CreateAttemptError, Root, RootError};
+use placement_homes::{CreateAttemptError, ReopenError, Root, RootError};
 use placement_testkit::{TempRoot, is_root};
 use rustix::mount::{MountFlags, UnmountFlags};
 
@@ -24,6 +24,21 @@ fn it_is_created_private_with_its_parents_and_opened_again() {
     assert_eq!(mode(scratch.join("a")), 0o700);
     assert_eq!(mode(scratch.join("a/root")), 0o700);
     assert_eq!(Root::open(scratch.join("a/root")).unwrap().path(), root.path());
+}
+
+#[test]
+fn another_directory_under_its_path_is_not_the_root_and_none_is_made() {
+    let scratch = TempRoot::new();
+    let path = scratch.join("root");
+    let id = Root::open(&path).unwrap().id().unwrap();
+    assert_eq!(Root::reopen(&path, id).unwrap().path(), path);
+    fs::rename(&path, scratch.join("moved")).unwrap();
+    assert!(matches!(Root::reopen(&path, id), Err(ReopenError::Private(_))));
+    assert!(!path.exists(), "it is opened and not made");
+    fs::create_dir(scratch.join("other")).unwrap();
+    set_mode(scratch.join("other"), 0o700);
+    symlink("other", &path).unwrap();
+    assert!(matches!(Root::reopen(&path, id), Err(ReopenError::Replaced)));
 }
 
 #[test]

@@ -74,6 +74,28 @@ fn it_is_found_again_without_its_base_and_removed() {
 }
 
 #[test]
+fn another_directory_under_the_path_of_its_base_is_not_searched() {
+    let world = World::new();
+    let made = TemporaryDir::create(&base(&world), &world.attempt).unwrap();
+    fs::rename(base(&world), world.scratch.join("moved")).unwrap();
+    // It has everything that the moved one has, and is not it.
+    fs::create_dir_all(shared(&world).join(short(&world))).unwrap();
+    assert!(TemporaryDir::open(&world.attempt).unwrap().is_none());
+    fs::rename(base(&world), world.scratch.join("other")).unwrap();
+    fs::rename(world.scratch.join("moved"), base(&world)).unwrap();
+    let found = TemporaryDir::open(&world.attempt).unwrap().unwrap();
+    assert_eq!(found.path(), made.path());
+}
+
+#[test]
+fn a_note_of_an_earlier_version_names_the_base_alone() {
+    let world = World::new();
+    let made = TemporaryDir::create(&base(&world), &world.attempt).unwrap();
+    fs::write(world.attempt_path().join("tmp.base"), base(&world).as_str()).unwrap();
+    assert_eq!(TemporaryDir::open(&world.attempt).unwrap().unwrap().path(), made.path());
+}
+
+#[test]
 fn it_is_made_once() {
     let world = World::new();
     let made = TemporaryDir::create(&base(&world), &world.attempt).unwrap();
