@@ -34,30 +34,6 @@ fn bound(door: &Door, generation: u64) -> (Data, u64) {
     (door.data("writer", generation).expect("it is bound"), reply.last_write_id)
 }
 
-/// Waits for the answer to a write; output that comes before it is added to `said`.
-#[track_caller]
-fn answer(data: &mut Data, said: &mut Vec<u8>) -> InputAck {
-    loop {
-        match data.receive().expect("the link stays open") {
-            FromRunner::InputAck(ack) => return ack,
-            FromRunner::Chunk(chunk) => said.extend(chunk.bytes),
-            FromRunner::Eof(_) | FromRunner::Exit { .. } | FromRunner::ResizeAck(_) => {}
-            FromRunner::Finished { .. } => panic!("the runner ended"),
-        }
-    }
-}
-
-/// Waits until the child has said this, besides what it said before.
-#[track_caller]
-fn hear(data: &mut Data, said: &mut Vec<u8>, wanted: &[u8]) {
-    while said != wanted {
-        if let FromRunner::Chunk(chunk) = data.receive().expect("the link stays open") {
-            said.extend(chunk.bytes);
-        }
-        assert!(wanted.starts_with(said), "{}", String::from_utf8_lossy(said));
-    }
-}
-
 fn ack(write_id: u64, generation: u64, refused: Option<InputRefused>) -> InputAck {
     InputAck { write_id, generation: Generation::new(generation), refused }
 }
@@ -203,15 +179,15 @@ fn a_write_that_comes_again_is_accepted_and_written_once() {
     let mut said = Vec::new();
     for (write_id, text) in [(1, "one\n"), (1, "one\n"), (4, "two\n"), (4, "two\n"), (1, "one\n")] {
         data.write(2, write_id, text.as_bytes());
-        assert_eq!(answer(&mut data, &mut said), ack(write_id, 2, None));
+        assert_eq!(data.answer(&mut said), ack(write_id, 2, None));
     }
     // One that was overtaken would come out of order.
     data.write(2, 3, b"late\n");
     let refused = Some(InputRefused::OutOfOrder);
-    assert_eq!(answer(&mut data, &mut said), ack(3, 2, refused));
+    assert_eq!(data.answer(&mut said), ack(3, 2, refused));
     data.write(2, 5, b"three\n");
-    assert_eq!(answer(&mut data, &mut said), ack(5, 2, None));
-    hear(&mut data, &mut said, b"one\ntwo\nthree\n");
+    assert_eq!(data.answer(&mut said), ack(5, 2, None));
+    data.hear(&mut said, b"one\ntwo\nthree\n");
 }
 
 #[test]
@@ -223,11 +199,11 @@ fn input_of_another_attachment_is_refused_under_its_own_number() {
     for generation in [1, 3] {
         data.write(generation, 1, b"not bound\n");
         let refused = Some(InputRefused::NotBound);
-        assert_eq!(answer(&mut data, &mut said), ack(1, generation, refused));
+        assert_eq!(data.answer(&mut said), ack(1, generation, refused));
     }
     data.write(2, 1, b"bound\n");
-    assert_eq!(answer(&mut data, &mut said), ack(1, 2, None));
-    hear(&mut data, &mut said, b"bound\n");
+    assert_eq!(data.answer(&mut said), ack(1, 2, None));
+    data.hear(&mut said, b"bound\n");
 }
 
 #[test]
@@ -239,14 +215,14 @@ fn input_is_refused_once_it_was_closed_and_once_the_child_has_exited() {
     let (generation, mut said) = (Generation::new(2), Vec::new());
     let last = Input { write_id: 1, generation, end: true, bytes: b"last\n".to_vec() };
     data.send(FromRecipient::Input(last));
-    assert_eq!(answer(&mut data, &mut said), ack(1, 2, None));
+    assert_eq!(data.answer(&mut said), ack(1, 2, None));
     data.write(2, 2, b"more");
-    assert_eq!(answer(&mut data, &mut said), ack(2, 2, Some(InputRefused::Closed)));
-    hear(&mut data, &mut said, b"last\n");
+    assert_eq!(data.answer(&mut said), ack(2, 2, Some(InputRefused::Closed)));
+    data.hear(&mut said, b"last\n");
     std::fs::write(world.work().join("go"), "").unwrap();
     while !matches!(data.receive(), Some(FromRunner::Exit { .. })) {}
     data.write(2, 2, b"more");
-    assert_eq!(answer(&mut data, &mut said), ack(2, 2, Some(InputRefused::Exited)));
+    assert_eq!(data.answer(&mut said), ack(2, 2, Some(InputRefused::Exited)));
     let kinds = world.kinds(attempt.id());
     assert_eq!(kinds.iter().filter(|kind| **kind == "stdin.closed").count(), 1, "{kinds:?}");
 }
@@ -282,7 +258,7 @@ fn a_write_of_which_a_child_took_a_part_is_uncertain_and_recorded() {
     let id = attempt.id().clone();
     let (mut data, _) = bound(&world.door(&id), 2);
     data.write(2, 1, &vec![b'x'; 65_536]);
-    assert_eq!(answer(&mut data, &mut Vec::new()), ack(1, 2, None));
+    assert_eq!(data.answer(&mut Vec::new()), ack(1, 2, None));
     // The pipe is full: these wait in the runner.
     data.write(2, 2, &vec![b'y'; 65_536]);
     data.write(2, 3, b"z");
@@ -290,7 +266,7 @@ fn a_write_of_which_a_child_took_a_part_is_uncertain_and_recorded() {
     let mut turn = || {
         data.write(1, 9, b"not bound");
         let refused = Some(InputRefused::NotBound);
-        assert_eq!(answer(&mut data, &mut Vec::new()), ack(9, 1, refused));
+        assert_eq!(data.answer(&mut Vec::new()), ack(9, 1, refused));
     };
     turn();
     std::fs::write(world.work().join("take"), "").unwrap();
@@ -302,8 +278,8 @@ fn a_write_of_which_a_child_took_a_part_is_uncertain_and_recorded() {
     turn();
     std::fs::write(world.work().join("go"), "").unwrap();
     let uncertain = Some(InputRefused::Uncertain);
-    assert_eq!(answer(&mut data, &mut Vec::new()), ack(2, 2, uncertain));
-    assert_eq!(answer(&mut data, &mut Vec::new()), ack(3, 2, Some(InputRefused::Closed)));
+    assert_eq!(data.answer(&mut Vec::new()), ack(2, 2, uncertain));
+    assert_eq!(data.answer(&mut Vec::new()), ack(3, 2, Some(InputRefused::Closed)));
     let end = attempt.finish().unwrap();
     assert_eq!(end.exit(), Some(Exit::Code { code: 1 }));
     let row = end.evidence().iter().find(|row| row.kind.label() == "stdin.uncertain").unwrap();
@@ -318,7 +294,7 @@ fn input_that_was_taken_stays_taken_when_its_writer_goes() {
     let (mut first, _) = bound(&door, 2);
     // One fills the pipe, the other waits in the runner or still on its way.
     first.write(2, 1, &vec![b'x'; 65_536]);
-    assert_eq!(answer(&mut first, &mut Vec::new()), ack(1, 2, None));
+    assert_eq!(first.answer(&mut Vec::new()), ack(1, 2, None));
     first.write(2, 2, &vec![b'y'; 65_536]);
     drop(first);
     let (mut second, last) = bound(&door, 3);
@@ -327,8 +303,8 @@ fn input_that_was_taken_stays_taken_when_its_writer_goes() {
     let (generation, mut said) = (Generation::new(3), Vec::new());
     let end = Input { write_id: 3, generation, end: true, bytes: Vec::new() };
     second.send(FromRecipient::Input(end));
-    while answer(&mut second, &mut said).write_id != 3 {}
-    hear(&mut second, &mut said, b"131072\n");
+    while second.answer(&mut said).write_id != 3 {}
+    second.hear(&mut said, b"131072\n");
     assert!(attempt.finish().unwrap().is_success());
 }
 
@@ -364,7 +340,7 @@ fn a_write_that_is_refused_is_refused_again_when_it_comes_again() {
     for write_id in [1, 1, 2, 1] {
         data.write(2, write_id, b"nobody reads this");
         let refused = Some(InputRefused::Closed);
-        assert_eq!(answer(&mut data, &mut Vec::new()), ack(write_id, 2, refused));
+        assert_eq!(data.answer(&mut Vec::new()), ack(write_id, 2, refused));
     }
     std::fs::write(world.work().join("go"), "").unwrap();
 }

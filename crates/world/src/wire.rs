@@ -6,7 +6,7 @@ use placement::{AttemptId, Generation, SystemClock};
 use placement_contract::{RecipientId, Secret};
 use placement_protocol::{
     ControlAnswer, ControlCall, ControlReply, ControlRequest, Expected, FromRecipient, FromRunner,
-    Hello, Input, LinkKind, RefusedWhy, Token,
+    Hello, Input, InputAck, LinkKind, RefusedWhy, Token,
 };
 use placement_store::{Role, Store, StorePaths};
 use placement_transport::{HelloError, Link, LinkError, connect, open};
@@ -266,6 +266,41 @@ impl Data {
     pub fn send(&mut self, message: FromRecipient) {
         let frame = message.into_frame().expect("a message of a test fits a frame");
         self.link.send(frame, Instant::now() + PATIENCE).expect("the runner takes it");
+    }
+
+    /// Waits for the answer to a write; output that comes before it is acknowledged and added
+    /// to `said`.
+    ///
+    /// # Panics
+    /// When the link or the runner ends.
+    #[track_caller]
+    pub fn answer(&mut self, said: &mut Vec<u8>) -> InputAck {
+        loop {
+            match self.receive().expect("the link stays open") {
+                FromRunner::InputAck(ack) => return ack,
+                FromRunner::Chunk(chunk) => {
+                    said.extend(chunk.bytes);
+                    self.acknowledge(chunk.sequence);
+                }
+                FromRunner::Eof(_) | FromRunner::Exit { .. } | FromRunner::ResizeAck(_) => {}
+                FromRunner::Finished { .. } => panic!("the runner ended"),
+            }
+        }
+    }
+
+    /// Waits until the child has said this, besides what it said before; acknowledges it.
+    ///
+    /// # Panics
+    /// When it says something else or the link ends.
+    #[track_caller]
+    pub fn hear(&mut self, said: &mut Vec<u8>, wanted: &[u8]) {
+        while said != wanted {
+            if let FromRunner::Chunk(chunk) = self.receive().expect("the link stays open") {
+                said.extend(chunk.bytes);
+                self.acknowledge(chunk.sequence);
+            }
+            assert!(wanted.starts_with(said), "{}", String::from_utf8_lossy(said));
+        }
     }
 
     /// Acknowledges everything up to a sequence.

@@ -12,34 +12,6 @@ use std::fs;
 /// Writes that a runner remembers.
 const REMEMBERED: u64 = 256;
 
-/// Waits for the answer to a write; output that comes before it is added to `said`.
-#[track_caller]
-fn answer(data: &mut Data, said: &mut Vec<u8>) -> InputAck {
-    loop {
-        match data.receive().expect("the link stays open") {
-            FromRunner::InputAck(ack) => return ack,
-            FromRunner::Chunk(chunk) => {
-                said.extend(chunk.bytes);
-                data.acknowledge(chunk.sequence);
-            }
-            FromRunner::Eof(_) | FromRunner::Exit { .. } | FromRunner::ResizeAck(_) => {}
-            FromRunner::Finished { .. } => panic!("the runner ended"),
-        }
-    }
-}
-
-/// Waits until the child has said this, besides what it said before.
-#[track_caller]
-fn hear(data: &mut Data, said: &mut Vec<u8>, wanted: &[u8]) {
-    while said != wanted {
-        if let FromRunner::Chunk(chunk) = data.receive().expect("the link stays open") {
-            said.extend(chunk.bytes);
-            data.acknowledge(chunk.sequence);
-        }
-        assert!(wanted.starts_with(said), "{}", String::from_utf8_lossy(said));
-    }
-}
-
 fn refused(write_id: u64, generation: u64, why: InputRefused) -> InputAck {
     InputAck { refused: Some(why), ..accepted(write_id, generation) }
 }
@@ -57,22 +29,22 @@ fn an_id_beyond_the_memory_is_refused_and_never_written_again() {
     for write_id in 1..=REMEMBERED + 2 {
         let line = format!("{write_id}\n");
         data.write(2, write_id, line.as_bytes());
-        assert_eq!(answer(&mut data, &mut said), accepted(write_id, 2));
+        assert_eq!(data.answer(&mut said), accepted(write_id, 2));
         wanted.extend(line.into_bytes());
     }
     for write_id in [1, 2] {
         data.write(2, write_id, b"again\n");
         let forgotten = refused(write_id, 2, InputRefused::Forgotten);
-        assert_eq!(answer(&mut data, &mut said), forgotten);
+        assert_eq!(data.answer(&mut said), forgotten);
     }
     for write_id in [3, REMEMBERED + 2] {
         data.write(2, write_id, b"again\n");
-        assert_eq!(answer(&mut data, &mut said), accepted(write_id, 2));
+        assert_eq!(data.answer(&mut said), accepted(write_id, 2));
     }
     data.write(2, REMEMBERED + 3, b"last\n");
-    assert_eq!(answer(&mut data, &mut said), accepted(REMEMBERED + 3, 2));
+    assert_eq!(data.answer(&mut said), accepted(REMEMBERED + 3, 2));
     wanted.extend(b"last\n");
-    hear(&mut data, &mut said, &wanted);
+    data.hear(&mut said, &wanted);
 }
 
 #[test]
@@ -84,22 +56,22 @@ fn what_was_written_for_a_former_attachment_is_known_to_the_next() {
     let mut said = Vec::new();
     for write_id in 1..=REMEMBERED + 1 {
         first.write(2, write_id, b"x");
-        assert_eq!(answer(&mut first, &mut said), accepted(write_id, 2));
+        assert_eq!(first.answer(&mut said), accepted(write_id, 2));
     }
     let mut wanted = vec![b'x'; usize::try_from(REMEMBERED + 1).unwrap()];
-    hear(&mut first, &mut said, &wanted);
+    first.hear(&mut said, &wanted);
     let (reply, mut second) = bind(&door, 3);
     assert_eq!(reply.last_write_id, REMEMBERED + 1);
     second.write(3, 1, b"again");
-    assert_eq!(answer(&mut second, &mut said), refused(1, 3, InputRefused::Forgotten));
+    assert_eq!(second.answer(&mut said), refused(1, 3, InputRefused::Forgotten));
     for write_id in [2, REMEMBERED + 1] {
         second.write(3, write_id, b"again");
-        assert_eq!(answer(&mut second, &mut said), accepted(write_id, 3));
+        assert_eq!(second.answer(&mut said), accepted(write_id, 3));
     }
     second.write(3, REMEMBERED + 2, b"new");
-    assert_eq!(answer(&mut second, &mut said), accepted(REMEMBERED + 2, 3));
+    assert_eq!(second.answer(&mut said), accepted(REMEMBERED + 2, 3));
     wanted.extend(b"new");
-    hear(&mut second, &mut said, &wanted);
+    second.hear(&mut said, &wanted);
 }
 
 #[test]
@@ -117,14 +89,14 @@ fn a_write_that_was_taken_in_part_stays_uncertain() {
     let (_, mut data) = bind(&door, 2);
     let mut said = Vec::new();
     data.write(2, 1, &vec![b'x'; 65_536]);
-    assert_eq!(answer(&mut data, &mut said), accepted(1, 2));
+    assert_eq!(data.answer(&mut said), accepted(1, 2));
     // The pipe is full: this one waits in the runner.
     data.write(2, 2, &vec![b'y'; 65_536]);
     // Answered at once, and so after everything before it was heard.
     let turn = |data: &mut Data| {
         data.write(1, 9, b"not bound");
         let not_bound = refused(9, 1, InputRefused::NotBound);
-        assert_eq!(answer(data, &mut Vec::new()), not_bound);
+        assert_eq!(data.answer(&mut Vec::new()), not_bound);
     };
     turn(&mut data);
     fs::write(world.work().join("take"), "").unwrap();
@@ -136,21 +108,21 @@ fn a_write_that_was_taken_in_part_stays_uncertain() {
     turn(&mut data);
     fs::write(world.work().join("shut"), "").unwrap();
     let uncertain = |generation| refused(2, generation, InputRefused::Uncertain);
-    assert_eq!(answer(&mut data, &mut said), uncertain(2));
+    assert_eq!(data.answer(&mut said), uncertain(2));
     data.write(2, 2, &vec![b'y'; 65_536]);
-    assert_eq!(answer(&mut data, &mut said), uncertain(2));
+    assert_eq!(data.answer(&mut said), uncertain(2));
     // The next one is numbered behind it, and does not pass for it.
     let (reply, mut next) = bind(&door, 3);
     assert_eq!(reply.last_write_id, 2);
     next.write(3, 2, b"again");
-    assert_eq!(answer(&mut next, &mut said), uncertain(3));
+    assert_eq!(next.answer(&mut said), uncertain(3));
     next.write(3, 3, b"more");
-    assert_eq!(answer(&mut next, &mut said), refused(3, 3, InputRefused::Closed));
+    assert_eq!(next.answer(&mut said), refused(3, 3, InputRefused::Closed));
     // Whatever becomes of the child.
     fs::write(world.work().join("go"), "").unwrap();
     while !matches!(next.receive(), Some(FromRunner::Exit { .. })) {}
     next.write(3, 2, b"again");
-    assert_eq!(answer(&mut next, &mut said), uncertain(3));
+    assert_eq!(next.answer(&mut said), uncertain(3));
     let kinds = world.kinds(attempt.id());
     assert_eq!(kinds.iter().filter(|kind| **kind == "stdin.uncertain").count(), 1, "{kinds:?}");
 }
@@ -164,14 +136,14 @@ fn an_accepted_write_is_accepted_again_though_the_child_has_exited() {
     let (_, mut data) = bind(&world.door(attempt.id()), 2);
     let mut said = Vec::new();
     data.write(2, 1, b"one\n");
-    assert_eq!(answer(&mut data, &mut said), accepted(1, 2));
-    hear(&mut data, &mut said, b"got one\n");
+    assert_eq!(data.answer(&mut said), accepted(1, 2));
+    data.hear(&mut said, b"got one\n");
     fs::write(world.work().join("go"), "").unwrap();
     while !matches!(data.receive(), Some(FromRunner::Exit { .. })) {}
     data.write(2, 1, b"one\n");
-    assert_eq!(answer(&mut data, &mut said), accepted(1, 2));
+    assert_eq!(data.answer(&mut said), accepted(1, 2));
     data.write(2, 2, b"two\n");
-    assert_eq!(answer(&mut data, &mut said), refused(2, 2, InputRefused::Exited));
+    assert_eq!(data.answer(&mut said), refused(2, 2, InputRefused::Exited));
 }
 
 #[test]
@@ -185,15 +157,15 @@ fn a_former_recipient_writes_nothing_more() {
     assert!(door.data(RECIPIENT, 2).is_err(), "and it gets no other one");
     let mut said = Vec::new();
     second.write(3, 1, b"second\n");
-    assert_eq!(answer(&mut second, &mut said), accepted(1, 3));
+    assert_eq!(second.answer(&mut said), accepted(1, 3));
     // Under the attachment of the former one it is refused with that one's number.
     second.write(2, 2, b"first\n");
-    assert_eq!(answer(&mut second, &mut said), refused(2, 2, InputRefused::NotBound));
-    hear(&mut second, &mut said, b"second\n");
+    assert_eq!(second.answer(&mut said), refused(2, 2, InputRefused::NotBound));
+    second.hear(&mut said, b"second\n");
     let generation = placement::Generation::new(3);
     let end = Input { write_id: 2, generation, end: true, bytes: Vec::new() };
     second.send(FromRecipient::Input(end));
-    assert_eq!(answer(&mut second, &mut said), accepted(2, 3));
+    assert_eq!(second.answer(&mut said), accepted(2, 3));
     let mut ended = None;
     wait_until(PATIENCE, "the end", || {
         let attempt = attempt.attempt().unwrap();
