@@ -48,11 +48,32 @@ pub(crate) enum TreeEnd {
     Gone(Ended),
     /// It is not proven gone; a fixed phrase says why.
     Remains(&'static str),
+    /// It was made where it cannot be seen from here, and is left to who can; a fixed phrase says so.
+    Elsewhere(&'static str),
 }
 
 impl TreeEnd {
     fn gone(gone: TreeGone) -> Self {
         Self::Gone(Ended { gone, oom_kills: 0 })
+    }
+}
+
+impl RecordedTree<'_> {
+    /// Says in which namespace it was made, if that is not the one of this process.
+    fn elsewhere(&self) -> Option<&'static str> {
+        let made_by = match self {
+            Self::Leaf(leaf) => leaf.made_by,
+            Self::Namespace(init) => &init.observer,
+        };
+        let Ok(here) = Observer::here() else {
+            return Some("the namespaces of this process cannot be told");
+        };
+        if made_by.pid_namespace != here.pid_namespace {
+            return Some("the tree was made in another PID namespace");
+        }
+        let is_leaf = matches!(self, Self::Leaf(_));
+        (is_leaf && made_by.cgroup_namespace != here.cgroup_namespace)
+            .then_some("the cgroup was made in another cgroup namespace")
     }
 }
 
@@ -63,7 +84,13 @@ impl RecordedLeaf<'_> {
 }
 
 /// Kills everything in a tree and waits until nothing is left of it, within [`TREE_EMPTY`].
+///
+/// What was made in another PID or cgroup namespace is not touched: there its paths and numbers say
+/// what they do not say here.
 pub(crate) fn end_tree(recorded: &RecordedTree<'_>) -> TreeEnd {
+    if let Some(phrase) = recorded.elsewhere() {
+        return TreeEnd::Elsewhere(phrase);
+    }
     let end = match recorded {
         RecordedTree::Leaf(leaf) => end_leaf(leaf),
         RecordedTree::Namespace(init) => end_namespace(init),
@@ -154,15 +181,27 @@ mod tests {
             boot_id: &boot_id,
             made_by,
         };
-        match end_leaf(&leaf(&here)) {
+        match end_tree(&RecordedTree::Leaf(leaf(&here))) {
             TreeEnd::Gone(ended) => {
                 assert_eq!(ended.gone.proof(), "the cgroup does not exist any more");
             }
-            TreeEnd::Remains(phrase) => println!("no cgroup2 to look into here: {phrase}"),
+            TreeEnd::Remains(phrase) | TreeEnd::Elsewhere(phrase) => {
+                println!("no cgroup2 to look into here: {phrase}");
+            }
         }
-        let TreeEnd::Remains(phrase) = end_leaf(&leaf(&elsewhere)) else {
+        let TreeEnd::Elsewhere(phrase) = end_tree(&RecordedTree::Leaf(leaf(&elsewhere))) else {
             panic!("a leaf of another namespace must prove nothing")
         };
         assert_eq!(phrase, "the cgroup was made in another cgroup namespace");
+    }
+
+    #[test]
+    fn a_tree_of_another_pid_namespace_is_not_touched() {
+        let mut init = ProcessIdentity::this_process().unwrap();
+        init.observer.pid_namespace += 1;
+        let TreeEnd::Elsewhere(phrase) = end_tree(&RecordedTree::Namespace(&init)) else {
+            panic!("it cannot be seen from here")
+        };
+        assert_eq!(phrase, "the tree was made in another PID namespace");
     }
 }
