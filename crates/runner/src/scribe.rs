@@ -449,3 +449,19 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_store_keeps_back_what_comes_after_the_claim_and_refuses_the_claim() {
+        let damages: [fn() -> StoreError; 2] =
+            [|| StoreError::Damaged, || StoreError::Corrupt { column: "program" }];
+        for damage in damages {
+            let error = NotRecorded::Record(Box::new(RecordError::Store(damage())));
+            assert_eq!(Failure::of(&error, true), Failure::ForGood);
+            assert_eq!(Failure::of(&error, false), Failure::Refused);
+        }
+    }
+}
