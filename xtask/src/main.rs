@@ -1,7 +1,7 @@
 //! The project's own checks and tools, one file per command.
 //!
 //! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `package`, `docs`,
-//! `fixture_check`, `real_check` with the `stub_model` it talks to, `bench`, and below them
+//! `fixture_check`, `full_disk`, `real_check` with the `stub_model` it talks to, `bench`, and below them
 //! `proving_ground`, `own_cgroup`, `scratch`, `workspace` and `command`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
 
@@ -12,6 +12,7 @@ mod crash;
 mod docs;
 mod fixture_check;
 mod floors;
+mod full_disk;
 mod own_cgroup;
 mod package;
 mod proving_ground;
@@ -67,6 +68,12 @@ enum Command {
     Soak(soak::Arguments),
     /// Give the numbers of dead processes to strangers, and look whether one of these is signalled
     Strangers(strangers::Arguments),
+    /// Launch with whatever little room is left on a disk, and look whether anything is lost
+    FullDisk {
+        /// Takes each so-many-th number of free pages
+        #[arg(long, default_value_t = 3, value_name = "N")]
+        every: u32,
+    },
     /// Serve a model that does what the prompt says, on the loopback address
     StubModel {
         /// The port to listen on; 0 takes a free one
@@ -105,6 +112,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Races(arguments) => races::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Strangers(arguments) => strangers::run(&arguments),
+        Command::FullDisk { every } => full_disk::run(every),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),
         Command::Bench(arguments) => bench::run(&arguments),
