@@ -1,7 +1,7 @@
 //! The project's own checks and tools, one file per command.
 //!
 //! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `package`, `docs`,
-//! `fixture_check`, `real_check` with the `stub_model` it talks to, `bench`, and below them
+//! `fixture_check`, `crash`, `fuzz`, `real_check` with the `stub_model` it talks to, `bench`, and below them
 //! `proving_ground`, `own_cgroup`, `scratch`, `workspace` and `command`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
 
@@ -12,11 +12,13 @@ mod crash;
 mod docs;
 mod fixture_check;
 mod floors;
+mod fuzz;
 mod own_cgroup;
 mod package;
 mod proving_ground;
 mod real_check;
 mod scratch;
+mod simulate;
 mod stub_model;
 mod tidy;
 mod workspace;
@@ -51,6 +53,10 @@ enum Command {
     FixtureCheck(fixture_check::Arguments),
     /// Kill the host, the runner or both at every crash point and look whether everything holds
     Crash(crash::Arguments),
+    /// Feed every decoder with what libFuzzer makes of its corpus
+    Fuzz(fuzz::Arguments),
+    /// Live through seeded interleavings of hosts, runners, faults and the clock
+    Simulate(simulate::Arguments),
     /// Runs cases for `crash`
     #[command(hide = true)]
     CrashWorker {
@@ -91,6 +97,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Docs => docs::run(&Workspace::load()?),
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::CrashWorker { host } => crash::serve(&host),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),

@@ -19,7 +19,7 @@ mod points;
 mod pool;
 mod processes;
 mod report;
-mod sabotage;
+pub(crate) mod sabotage;
 mod scenario;
 mod steps;
 mod twins;

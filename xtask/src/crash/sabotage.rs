@@ -11,7 +11,7 @@ use std::fs;
 
 /// A guard that can be taken out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Guard {
+pub(crate) enum Guard {
     /// Of two runners one gets the claim
     Claim,
     /// A home is removed with a proof only
@@ -82,7 +82,7 @@ impl Guard {
     }
 
     /// Makes a copy of the tree without this guard and returns where it lies.
-    pub(super) fn copy(self, workspace: &Workspace) -> Result<Utf8PathBuf, Failure> {
+    pub(crate) fn copy(self, workspace: &Workspace) -> Result<Utf8PathBuf, Failure> {
         let to = workspace.target_directory.join("crash-sabotaged/tree");
         for file in files(&workspace.root)? {
             let source = workspace.root.join(&file);

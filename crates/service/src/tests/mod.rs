@@ -10,6 +10,7 @@ mod prepare_order;
 mod prune;
 mod reconcile;
 mod resolve;
+mod simulation;
 mod start;
 mod stop;
 mod stop_revoked;
