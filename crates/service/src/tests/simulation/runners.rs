@@ -268,7 +268,7 @@ fn run_child(bed: &Bed, id: &AttemptId, runner: &mut Runner) {
             runner.push([Draft::exited(Some(exit))]);
             runner.phase = Phase::Exited;
         }
-        1 if matches!(runner.mechanism, None | Some(Mechanism::Subreaper)) => {
+        1 | 3 if matches!(runner.mechanism, None | Some(Mechanism::Subreaper)) => {
             bed.truth(id, |truth| truth.escapee_lives = true);
             bed.note(format!("{id}: something leaves the group"));
         }

@@ -92,7 +92,7 @@ pub(super) fn start_the_machine_again(bed: &Rc<Bed>) {
     (0..OWNERS.len()).for_each(|host| bed.restart(host));
 }
 
-/// Ends every runner and lets each owner settle and clean what it has.
+/// Ends every runner and lets each owner settle and clean what it has, in part by an operator's word.
 pub(super) fn settle(bed: &Rc<Bed>) {
     bed.note("everybody ends, and each owner settles");
     let ids: Vec<AttemptId> = bed.truths.borrow().keys().cloned().collect();
@@ -102,6 +102,11 @@ pub(super) fn settle(bed: &Rc<Bed>) {
         let service = bed.host(host);
         let settled = service.reconcile(&id).map(|attempt| attempt.execution_state);
         bed.note(format!("{id} {}", operations::told(settled)));
+        if bed.chance(2) {
+            let operator = service.root_owner();
+            let word = service.resolve(&id, &operator, "nobody acts any more");
+            bed.note(format!("{id} {}", operations::told(word.map(|it| it.execution_state))));
+        }
         let cleaned = service.cleanup(&id).map(|attempt| attempt.cleanup_state);
         bed.note(format!("{id} {}", operations::told(cleaned)));
     }
