@@ -238,7 +238,10 @@ mod tests {
     fn only_the_store_names_the_database() {
         for kind in [None, Some("dev")] {
             let findings = house_with(package("high", &[("rusqlite", kind)]));
-            assert_eq!(findings, ["high names rusqlite: only placement-store and xtask may"]);
+            assert_eq!(
+                findings,
+                ["high names rusqlite: only placement-store and placement-fuzz and xtask may"]
+            );
         }
     }
 

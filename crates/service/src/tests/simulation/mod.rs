@@ -19,7 +19,7 @@ mod steps;
 use life::{Lie, Life, live};
 
 /// Seeds that every run of the tests lives through.
-const SEEDS: std::ops::Range<u64> = 0..32;
+const SEEDS: std::ops::Range<u64> = 0..48;
 /// Seeds within which each lie must be found.
 const LIED_TO: u64 = 100;
 
