@@ -20,7 +20,7 @@ use run::{Found, Run};
 use std::time::Duration;
 
 /// What a target gets in the short form: a start is one second of it.
-const QUICK: Duration = Duration::from_secs(3);
+const QUICK: Duration = Duration::from_secs(2);
 /// How long a planted fault may take to be found; each takes seconds.
 const PLANTED_WITHIN: Duration = Duration::from_mins(2);
 
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Seconds for each decoder
     #[arg(long, value_name = "N", default_value_t = 30)]
     seconds: u64,
-    /// Three seconds for each decoder, with the same start each time
+    /// Two seconds for each decoder, with the same start each time
     #[arg(long, conflicts_with = "seconds")]
     quick: bool,
     /// Feeds decoders with a fault each, and fails unless every one is found

@@ -72,7 +72,7 @@ fn pruned(bed: &Bed, id: &AttemptId, truth: &mut Truth) -> Result<(), String> {
     check(receipt.is_some(), "it is gone without a receipt")?;
     truth.pruned = true;
     check(!truth.supervised, "it was pruned under its runner")?;
-    check(!truth.tree_lives(), "it was pruned while its tree lives")
+    check(!truth.scope_lives(truth.request.required_cleanup), "it was pruned and its scope lives")
 }
 
 /// At most one of each of these, whoever tried.
