@@ -1,7 +1,8 @@
 //! The project's own checks and tools, one file per command.
 //!
 //! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `package`, `docs`,
-//! `fixture_check`, `full_disk`, `real_check` with the `stub_model` it talks to, `bench`, and below them
+//! `fixture_check`, the campaigns `crash`, `full_disk`, `fuzz`, `races`, `simulate`, `soak` and
+//! `strangers`, `real_check` with the `stub_model` it talks to, `bench`, and below them
 //! `proving_ground`, `own_cgroup`, `scratch`, `workspace` and `command`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
 
@@ -13,12 +14,14 @@ mod docs;
 mod fixture_check;
 mod floors;
 mod full_disk;
+mod fuzz;
 mod own_cgroup;
 mod package;
 mod proving_ground;
 mod races;
 mod real_check;
 mod scratch;
+mod simulate;
 mod soak;
 mod strangers;
 mod stub_model;
@@ -56,6 +59,10 @@ enum Command {
     FixtureCheck(fixture_check::Arguments),
     /// Kill the host, the runner or both at every crash point and look whether everything holds
     Crash(crash::Arguments),
+    /// Feed every decoder with what libFuzzer makes of its corpus
+    Fuzz(fuzz::Arguments),
+    /// Live through seeded interleavings of hosts, runners, faults and the clock
+    Simulate(simulate::Arguments),
     /// Runs cases for `crash`
     #[command(hide = true)]
     CrashWorker {
@@ -108,6 +115,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Docs => docs::run(&Workspace::load()?),
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::CrashWorker { host } => crash::serve(&host),
         Command::Races(arguments) => races::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
