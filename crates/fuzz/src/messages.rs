@@ -11,7 +11,7 @@ use placement_protocol::{
     Attach, AttachRefused, AttachReply, Chunk, ControlAnswer, ControlCall, ControlReply,
     ControlRequest, Decoder, Environment, Eof, ExitNotice, Expected, Frame, FromRecipient,
     FromRunner, Header, Hello, Input, InputAck, InputRefused, Kind, LaunchOrder, LinkKind, Order,
-    OrderReply, Stop, StopMode, StoreLocation, Token, Welcome,
+    OrderReply, RootId, Stop, StopMode, StoreLocation, Token, Welcome,
 };
 use std::collections::BTreeMap;
 
@@ -134,6 +134,7 @@ fn host_port() -> Vec<Frame> {
         attempt_id: attempt_id(),
         owner_id: OwnerId::parse("local:1").expect("a short text is an id"),
         root: "/root".into(),
+        root_id: RootId { device: 1, inode: 2 },
         store: StoreLocation { database: "/root/db".into(), lock: "/root/lock".into() },
         home_key: Id::parse("home").expect("a short text is an id"),
         tmp_base: Some("/tmp".into()),
