@@ -8,7 +8,8 @@ use crate::write::{Durability, Store};
 use placement_contract::{AttemptId, IdempotencyKey, OwnerId, Timestamp};
 use rusqlite::{Transaction, params};
 
-/// Which attempts are listed, and in which order.
+/// Which attempts are listed, and in which order; of those unobserved equally long, the first to be
+/// intended comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
     /// Every one, the newest first.
@@ -66,7 +67,7 @@ impl Selection {
         match self {
             Self::All => "created_at DESC, attempt_id",
             Self::Live | Self::Unsettled | Self::Uncleaned | Self::TreeNotGone => {
-                "last_observed_at"
+                "last_observed_at, rowid"
             }
         }
     }

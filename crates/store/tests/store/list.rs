@@ -31,7 +31,7 @@ fn each_selection_lists_its_states() {
     let all = ["complete", "exited", "lost", "running", "intended"];
     assert_eq!(listed(&store, Selection::All), all);
     assert_eq!(listed(&store, Selection::Live), ["running"]);
-    assert_eq!(listed(&store, Selection::Unsettled), ["lost", "running"]);
+    assert_eq!(listed(&store, Selection::Unsettled), ["running", "lost"]);
     assert_eq!(listed(&store, Selection::Uncleaned), ["exited"]);
     assert_eq!(listed(&store, Selection::TreeNotGone), ["exited"]);
     record(&store, "exited", &[(TreeGone, "cgroup: empty")]).unwrap();
