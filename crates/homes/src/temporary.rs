@@ -216,6 +216,10 @@ fn noted(attempt: &AttemptDir) -> Result<Option<Noted>, TemporaryDirError> {
     match attempt.dir().read_bounded(&fixed_name(BASE), BASE_BYTES_MAX) {
         Ok(bytes) => {
             let text = String::from_utf8(bytes).map_err(|_| TemporaryDirError::Note(None))?;
+            // A crash before it was written: then nothing was made there either.
+            if text.is_empty() {
+                return Ok(None);
+            }
             Noted::parse(&text).map(Some).ok_or(TemporaryDirError::Note(None))
         }
         Err(ReadError::Open(OpenError::Missing { .. })) => Ok(None),

@@ -96,6 +96,13 @@ fn a_note_of_an_earlier_version_names_the_base_alone() {
 }
 
 #[test]
+fn a_note_that_a_crash_left_empty_says_that_nothing_was_made() {
+    let world = World::new();
+    fs::write(world.attempt_path().join("tmp.base"), "").unwrap();
+    assert!(TemporaryDir::open(&world.attempt).unwrap().is_none());
+}
+
+#[test]
 fn it_is_made_once() {
     let world = World::new();
     let made = TemporaryDir::create(&base(&world), &world.attempt).unwrap();
