@@ -1,7 +1,8 @@
 //! The project's own checks and tools, one file per command.
 //!
 //! `ci` runs them all in order. Reading order: `ci`, `floors`, `tidy`, `package`, `docs`,
-//! `fixture_check`, `real_check` with the `stub_model` it talks to, `bench`, and below them
+//! `fixture_check`, the campaigns `crash`, `full_disk`, `fuzz`, `races`, `simulate`, `soak` and
+//! `strangers`, `real_check` with the `stub_model` it talks to, `bench`, and below them
 //! `proving_ground`, `own_cgroup`, `scratch`, `workspace` and `command`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what checks are for")]
 
@@ -12,12 +13,15 @@ mod crash;
 mod docs;
 mod fixture_check;
 mod floors;
+mod full_disk;
+mod fuzz;
 mod own_cgroup;
 mod package;
 mod proving_ground;
 mod races;
 mod real_check;
 mod scratch;
+mod simulate;
 mod soak;
 mod strangers;
 mod stub_model;
@@ -55,6 +59,10 @@ enum Command {
     FixtureCheck(fixture_check::Arguments),
     /// Kill the host, the runner or both at every crash point and look whether everything holds
     Crash(crash::Arguments),
+    /// Feed every decoder with what libFuzzer makes of its corpus
+    Fuzz(fuzz::Arguments),
+    /// Live through seeded interleavings of hosts, runners, faults and the clock
+    Simulate(simulate::Arguments),
     /// Runs cases for `crash`
     #[command(hide = true)]
     CrashWorker {
@@ -67,6 +75,12 @@ enum Command {
     Soak(soak::Arguments),
     /// Give the numbers of dead processes to strangers, and look whether one of these is signalled
     Strangers(strangers::Arguments),
+    /// Launch with whatever little room is left on a disk, and look whether anything is lost
+    FullDisk {
+        /// Takes each so-many-th number of free pages
+        #[arg(long, default_value_t = 3, value_name = "N")]
+        every: u32,
+    },
     /// Serve a model that does what the prompt says, on the loopback address
     StubModel {
         /// The port to listen on; 0 takes a free one
@@ -101,10 +115,13 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Docs => docs::run(&Workspace::load()?),
         Command::FixtureCheck(arguments) => fixture_check::run(&arguments),
         Command::Crash(arguments) => crash::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::CrashWorker { host } => crash::serve(&host),
         Command::Races(arguments) => races::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Strangers(arguments) => strangers::run(&arguments),
+        Command::FullDisk { every } => full_disk::run(every),
         Command::StubModel { port } => stub_model::run(port),
         Command::RealCheck => real_check::run(&Workspace::load()?),
         Command::Bench(arguments) => bench::run(&arguments),

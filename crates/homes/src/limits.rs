@@ -21,6 +21,10 @@ pub(crate) const SEGMENT_BYTES_MIN: u64 = 256 * 1024;
 /// Segments that a full transcript is made of at least, so that trimming takes a small part of it.
 pub(crate) const SEGMENTS_PER_TRANSCRIPT: u64 = 8;
 
+/// Largest sequence, offset and counter that a file may hold: no writer gets there, and what is reckoned
+/// with them never overflows.
+pub(crate) const PLACE_MAX: u64 = 1 << 62;
+
 /// Bytes searched at once for a record after a damaged one: bounds the memory of that search.
 pub(crate) const SCAN_BYTES: usize = 65_536;
 

@@ -2,7 +2,9 @@
 //! where a full disk answers ENOSPC and needs no privilege.
 
 use placement_contract::{AttemptId, OwnerId, StreamName};
-use placement_homes::{AppendError, HomeKey, LogItem, LogLimits, LogReader, LogWriter, Root};
+use placement_homes::{
+    AppendError, HomeKey, LogItem, LogLimits, LogReader, LogWriter, ReadLogError, Root,
+};
 use placement_testkit::TempRoot;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::io::Write as _;
@@ -113,4 +115,23 @@ fn an_exit_record_finds_room_on_a_full_disk_once() {
     fill(&disk, "second");
     attempt.write_exit_record(b"another").unwrap_err();
     assert_eq!(attempt.read_exit_record(10_000).unwrap(), Some(record));
+}
+
+#[test]
+fn a_log_that_finds_no_room_leaves_none_that_passes_for_damaged() {
+    let scratch = TempRoot::new();
+    let disk = match small_disk(&scratch) {
+        Ok(disk) => disk,
+        Err(errno) => {
+            println!("nothing shown: this user may not mount ({errno})");
+            return;
+        }
+    };
+    let root = Root::open(disk.0.join("root")).unwrap();
+    let key = HomeKey::of(&OwnerId::parse("ci").unwrap(), &AttemptId::parse("a").unwrap());
+    let attempt = root.create_attempt(&key).unwrap();
+    fill(&disk, "all");
+    LogWriter::create(&attempt, LogLimits::default()).unwrap_err();
+    let looked = LogReader::open(&attempt);
+    assert!(matches!(looked, Err(ReadLogError::Missing)), "{looked:?}");
 }

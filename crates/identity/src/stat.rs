@@ -77,34 +77,38 @@ pub(crate) fn read_stat_below(table: &Path, pid: Pid) -> Result<Stat, StatError>
             Some(rustix::io::Errno::NOENT | rustix::io::Errno::SRCH) => StatError::Missing,
             Some(_) | None => StatError::Unreadable(Errno::from(&error)),
         })?;
-    let stat = parse(&line).ok_or(StatError::Malformed)?;
+    let stat = Stat::parse(&line).ok_or(StatError::Malformed)?;
     if stat.pid == pid { Ok(stat) } else { Err(StatError::Malformed) }
 }
 
-/// Reads from the last parenthesis on: a process may name itself `a) S 1 1 (x`.
-fn parse(line: &[u8]) -> Option<Stat> {
-    let close = line.iter().rposition(|byte| *byte == b')')?;
-    let open = line.iter().position(|byte| *byte == b'(')?;
-    let pid = text(line.get(..open)?)?.trim_end().parse::<u32>().ok()?;
-    let mut fields = text(line.get(close + 1..)?)?.split_ascii_whitespace();
-    let state = match fields.next()? {
-        "Z" | "X" | "x" => ProcessState::Ended,
-        letter if letter.len() == 1 => ProcessState::Live,
-        _ => return None,
-    };
-    let parent = fields.next()?.parse::<i32>().ok()?;
-    let pgid = fields.next()?.parse::<i32>().ok()?;
-    let flags = fields.nth(3)?.parse::<u32>().ok()?;
-    let start_ticks = fields.nth(12)?.parse::<u64>().ok()?;
-    Some(Stat {
-        pid: Pid::try_from(pid).ok()?,
-        state,
-        parent: Pid::try_from(parent).ok(),
-        pgid: Pid::try_from(pgid).ok(),
-        start_ticks,
-        kernel_thread: flags & KERNEL_THREAD != 0,
-        environment_address: fields.nth(27).and_then(|field| field.parse().ok()),
-    })
+impl Stat {
+    /// Reads one line; `None` where it is not one. See `proc_pid_stat(5)`.
+    ///
+    /// Reads from the last parenthesis on: a process may name itself `a) S 1 1 (x`.
+    pub fn parse(line: &[u8]) -> Option<Self> {
+        let close = line.iter().rposition(|byte| *byte == b')')?;
+        let open = line.iter().position(|byte| *byte == b'(')?;
+        let pid = text(line.get(..open)?)?.trim_end().parse::<u32>().ok()?;
+        let mut fields = text(line.get(close + 1..)?)?.split_ascii_whitespace();
+        let state = match fields.next()? {
+            "Z" | "X" | "x" => ProcessState::Ended,
+            letter if letter.len() == 1 => ProcessState::Live,
+            _ => return None,
+        };
+        let parent = fields.next()?.parse::<i32>().ok()?;
+        let pgid = fields.next()?.parse::<i32>().ok()?;
+        let flags = fields.nth(3)?.parse::<u32>().ok()?;
+        let start_ticks = fields.nth(12)?.parse::<u64>().ok()?;
+        Some(Self {
+            pid: Pid::try_from(pid).ok()?,
+            state,
+            parent: Pid::try_from(parent).ok(),
+            pgid: Pid::try_from(pgid).ok(),
+            start_ticks,
+            kernel_thread: flags & KERNEL_THREAD != 0,
+            environment_address: fields.nth(27).and_then(|field| field.parse().ok()),
+        })
+    }
 }
 
 fn text(bytes: &[u8]) -> Option<&str> {
@@ -113,7 +117,7 @@ fn text(bytes: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ProcessState, StatError, parse, read_stat};
+    use super::{ProcessState, Stat, StatError, read_stat};
     use crate::pid::Pid;
 
     const TAIL: &str = "S 41 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 8812 1 2 3 4";
@@ -121,7 +125,7 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         let line = format!("77 (a) S 1 1 (x\n) {TAIL}");
-        let stat = parse(line.as_bytes()).unwrap();
+        let stat = Stat::parse(line.as_bytes()).unwrap();
         assert_eq!(stat.pid.get(), 77);
         assert_eq!(stat.parent.unwrap().get(), 41);
         assert_eq!(stat.pgid.unwrap().get(), 42);
@@ -133,7 +137,7 @@ mod tests {
     fn a_name_that_is_not_text_is_read() {
         let mut line = b"77 (\xff\xfe) ".to_vec();
         line.extend_from_slice(TAIL.as_bytes());
-        assert_eq!(parse(&line).unwrap().start_ticks, 8812);
+        assert_eq!(Stat::parse(&line).unwrap().start_ticks, 8812);
     }
 
     #[test]
@@ -141,7 +145,7 @@ mod tests {
         let line = format!("77 (sh) {TAIL}");
         let end = line.find("8812").unwrap();
         for cut in 0..end {
-            assert_eq!(parse(&line.as_bytes()[..cut]), None, "cut at {cut}");
+            assert_eq!(Stat::parse(&line.as_bytes()[..cut]), None, "cut at {cut}");
         }
     }
 

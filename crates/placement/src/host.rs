@@ -16,7 +16,7 @@ use placement_contract::{
 use placement_policy::Snapshot;
 use placement_service::{
     Adopted, Capabilities, ExecutableMeasurement, HostPlace, IfUncertain, Pruning, Service,
-    StdinClosing, StopMode, Streams, Sweep, Verified, Waited,
+    StdinClosing, StopMode, StoreCheck, Streams, Sweep, Verified, Waited,
 };
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
@@ -290,6 +290,15 @@ impl Placement {
     /// `NOT_FOUND`. What is wrong is a finding of the answer, not an error.
     pub fn verify(&self, attempt_id: &AttemptId, head: Option<&Digest>) -> Result<Verified, Error> {
         Ok(self.service().verify(attempt_id, head)?)
+    }
+
+    /// Looks at every page of the store, and for attempt directories of which it knows nothing, for
+    /// some seconds at most; changes nothing.
+    ///
+    /// # Errors
+    /// STORAGE where the store cannot be read. What is wrong is a finding of the answer.
+    pub fn check_store(&self) -> Result<StoreCheck, Error> {
+        Ok(self.service().check_store()?)
     }
 
     /// Returns what was measured here; measures once per host.

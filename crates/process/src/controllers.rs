@@ -133,8 +133,12 @@ fn oom_kills(group: BorrowedFd<'_>) -> Result<Option<u64>, LeafError> {
     }
 }
 
-/// Reads `memory.events`: a name and a count in each line.
-fn kills_in(text: &str) -> Result<u64, LeafError> {
+/// Reads the text of `memory.events`, a name and a count in each line: how many processes the kernel
+/// has killed for want of memory.
+///
+/// # Errors
+/// [`LeafError::Malformed`] where it does not say.
+pub fn kills_in(text: &str) -> Result<u64, LeafError> {
     let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
     count.and_then(|count| count.parse().ok()).ok_or(LeafError::Malformed)
 }

@@ -145,12 +145,7 @@ impl CgroupLeaf {
     /// # Errors
     /// [`LeafError`] when that cannot be read: then nothing is known.
     pub fn populated(&self) -> Result<Population, LeafError> {
-        let text = read_at(self.events.as_fd())?;
-        match text.lines().find_map(|line| line.strip_prefix("populated ")) {
-            Some("0") => Ok(Population::Empty),
-            Some("1") => Ok(Population::Populated),
-            Some(_) | None => Err(LeafError::Malformed),
-        }
+        Population::parse(&read_at(self.events.as_fd())?)
     }
 
     /// Borrows the descriptor of `cgroup.events`: poll it for `POLLPRI`, which comes when
@@ -249,6 +244,20 @@ pub enum Population {
     Empty,
     /// At least one is.
     Populated,
+}
+
+impl Population {
+    /// Reads the text of `cgroup.events`. See "cgroup v2 cgroup.events file" in `cgroups(7)`.
+    ///
+    /// # Errors
+    /// [`LeafError::Malformed`] where it does not say.
+    pub fn parse(text: &str) -> Result<Self, LeafError> {
+        match text.lines().find_map(|line| line.strip_prefix("populated ")) {
+            Some("0") => Ok(Self::Empty),
+            Some("1") => Ok(Self::Populated),
+            Some(_) | None => Err(LeafError::Malformed),
+        }
+    }
 }
 
 impl LeafError {

@@ -27,7 +27,7 @@ mod terminal;
 mod tree;
 
 pub use child::ChildStep;
-pub use controllers::LimitError;
+pub use controllers::{LimitError, kills_in};
 pub use descendants::DescendantsError;
 pub use gate::{ExecFailed, ExecOutcome, ExecWay, Gated, Opened, Released};
 pub use init::NamespaceStep;

@@ -201,6 +201,8 @@ pub(crate) fn reported_exit(socket: BorrowedFd<'_>) -> Result<Option<Exit>, Wait
         rustix::io::retry_on_intr(|| rustix::net::recv(socket, bytes.as_mut_slice(), flags));
     match received.map(|(_, length)| length) {
         Err(rustix::io::Errno::AGAIN) => Ok(None),
+        // It was killed before it took what it was told last; the end comes after that.
+        Err(rustix::io::Errno::CONNRESET) => Err(WaitError::Unreported),
         Err(error) => Err(WaitError::Wait(crate::errno(error))),
         Ok(length) if length == MESSAGE_BYTES => match Message::read(bytes) {
             Message::Ended(exit) => Ok(Some(exit)),

@@ -400,12 +400,15 @@ impl Failure {
             NotRecorded::Open(error) if was_written => match &**error {
                 OpenError::Busy => Self::Busy,
                 OpenError::ReadOnly
+                | OpenError::Full
                 | OpenError::Boot(_)
                 | OpenError::Io { .. }
                 | OpenError::Sql { .. } => Self::Passing,
                 OpenError::Missing
                 | OpenError::NotAFile
+                | OpenError::Lost
                 | OpenError::NotADatabase
+                | OpenError::Damaged
                 | OpenError::Foreign
                 | OpenError::Malformed
                 | OpenError::Newer { .. }
@@ -422,9 +425,18 @@ impl Failure {
                     | StoreError::Sql { .. },
                 ) => Self::Passing,
                 RecordError::Store(StoreError::SchemaChanged { .. }) => Self::ForGood,
+                // Somebody may put an intact copy in its place.
+                RecordError::Store(StoreError::Damaged | StoreError::Corrupt { .. })
+                    if was_written =>
+                {
+                    Self::ForGood
+                }
                 // What could not be synced is recorded all the same.
                 RecordError::Store(
-                    StoreError::Corrupt { .. } | StoreError::TooLarge { .. } | StoreError::Sync(_),
+                    StoreError::Damaged
+                    | StoreError::Corrupt { .. }
+                    | StoreError::TooLarge { .. }
+                    | StoreError::Sync(_),
                 )
                 | RecordError::Refused(_)
                 | RecordError::Exit
@@ -434,6 +446,22 @@ impl Failure {
                 | RecordError::NotFound => Self::Refused,
             },
             NotRecorded::Open(_) | NotRecorded::GivenUp => Self::Refused,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_store_keeps_back_what_comes_after_the_claim_and_refuses_the_claim() {
+        let damages: [fn() -> StoreError; 2] =
+            [|| StoreError::Damaged, || StoreError::Corrupt { column: "program" }];
+        for damage in damages {
+            let error = NotRecorded::Record(Box::new(RecordError::Store(damage())));
+            assert_eq!(Failure::of(&error, true), Failure::ForGood);
+            assert_eq!(Failure::of(&error, false), Failure::Refused);
         }
     }
 }

@@ -73,6 +73,11 @@ impl FromLog {
         };
         acknowledger.acknowledge(through.min(self.read_through)).map_err(|e| refuse_cursor(&e))
     }
+
+    /// Lets go of the cursor; the next acknowledgment takes it again.
+    pub(crate) fn let_go(&mut self) {
+        self.acknowledger = None;
+    }
 }
 
 /// Takes the cursor, giving one that was just let go of a moment: a process that is being started

@@ -5,6 +5,7 @@
 mod adopt_root;
 mod attach;
 mod capabilities;
+mod check;
 mod choice;
 mod cleanup;
 mod close_stdin;
@@ -47,6 +48,7 @@ mod warden;
 pub use adopt_root::adopt_root;
 pub use attach::{Attached, HostPlace};
 pub use capabilities::{Capabilities, MeasuringPrograms, RevocationEnforcement, SurvivesHost};
+pub use check::StoreCheck;
 pub use close_stdin::StdinClosing;
 pub use evidence::EvidencePage;
 pub use input::InputSender;

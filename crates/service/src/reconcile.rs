@@ -115,7 +115,13 @@ impl Service {
                 self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnidentified, detail)])
             }
             Verdict::ProofLost => {
-                let seen = survivors::phrase(&self.find_survivors(row, seen));
+                let seen = match place_of(row) {
+                    // That none is seen here says nothing of there.
+                    Some(Place::Elsewhere(why)) => format!("survivors unknown: {}", why.because()),
+                    Some(Place::Here | Place::EarlierBoot(_)) | None => {
+                        survivors::phrase(&self.find_survivors(row, seen))
+                    }
+                };
                 let detail = format!("the runner ended with the proof of its tree; {seen}");
                 self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
             }
@@ -165,6 +171,11 @@ impl Service {
     fn end_tree(&self, row: &Row) -> Result<Option<Row>, Refusal> {
         let end = recorded_tree(row).as_ref().map(end_tree);
         let live = row.state.execution.is_live();
+        if let Some(TreeEnd::Elsewhere(phrase)) = end {
+            // Not even that the leader is gone is said: its tree lives on where nobody looked.
+            let rows = [Draft::new(EvidenceKind::ReconcileUnobserved, phrase)];
+            return if live { self.settle(row, &rows) } else { Ok(Some(row.clone())) };
+        }
         // Looked at after the tree: a process that moved itself out of its leaf is still there.
         match leader_seen(row) {
             LeaderSeen::Absent => {
@@ -180,7 +191,9 @@ impl Service {
                     let detail = format!("the runner is gone: {phrase}");
                     self.settle(row, &[Draft::new(EvidenceKind::ReconcileUnobserved, detail)])
                 }
-                Some(TreeEnd::Remains(_) | TreeEnd::Gone(_)) | None => self.note_alive(row),
+                Some(TreeEnd::Remains(_) | TreeEnd::Elsewhere(_) | TreeEnd::Gone(_)) | None => {
+                    self.note_alive(row)
+                }
             },
             LeaderSeen::Unknown | LeaderSeen::NotRecorded if live => {
                 self.settle(row, &[unobserved(row)])
@@ -195,7 +208,7 @@ impl Service {
                 let rows = self.told_by_its_end(row, &ended)?;
                 self.settle(row, &rows)
             }
-            Some(TreeEnd::Remains(_)) | None => Ok(Some(row.clone())),
+            Some(TreeEnd::Remains(_) | TreeEnd::Elsewhere(_)) | None => Ok(Some(row.clone())),
         }
     }
 

@@ -79,7 +79,9 @@ impl Service {
         // The physical path: the runner opens it from another working directory.
         let root_path = root.path().to_owned();
         let paths = StorePaths::below(&root_path);
-        let store = Store::open(&paths, Role::Service, Arc::clone(&clock))?;
+        // With attempts and without a store, a key that was used would be free again.
+        let is_new = || root.attempt_keys().is_ok_and(|keys| keys.is_empty());
+        let store = Store::open_or_make(&paths, Arc::clone(&clock), is_new)?;
         let reader = Store::open(&paths, Role::Service, Arc::clone(&clock))?;
         let warden = Warden::new()
             .map_err(|_| Refusal::new(Code::Unavailable, "no event descriptor could be had"))?;

@@ -89,7 +89,7 @@ impl Service {
         let (answer, runner) = self.spawn(&row, &order, deadline)?;
         match answer {
             Answer::Refused(refusal) => self.conclude_refused(&row, &former, runner, refusal),
-            Answer::Gone => self.conclude_without_runner(&row, recipient),
+            Answer::Gone => self.conclude_without_runner(&row, &former, runner, recipient),
             Answer::Started | Answer::Late => {
                 let attempt = self.row(attempt_id)?.attempt();
                 Ok(Started { attempt, streams: Some(self.first_streams(&row, recipient)) })
@@ -262,16 +262,25 @@ impl Service {
         refusal: Refusal,
     ) -> Result<Started, Refusal> {
         let row = self.row(&bound.attempt_id)?;
-        let claimed_by = row.runner.as_ref().map(|runner| runner.identity.pid);
-        if row.state.execution == ExecutionState::Intended || claimed_by == Some(runner) {
+        if row.state.execution == ExecutionState::Intended || claimed_by(&row) == Some(runner) {
             return Err(refusal);
         }
-        if claimed_by.is_some() && row.attachment == bound.attachment {
+        self.conclude_lost(&row, bound, former)
+    }
+
+    /// Another start or a stop came first: the attempt is returned as they left it.
+    fn conclude_lost(
+        &self,
+        row: &Row,
+        bound: &Row,
+        former: &Attachment,
+    ) -> Result<Started, Refusal> {
+        if row.runner.is_some() && row.attachment == bound.attachment {
             // The runner that won serves the recipient that was bound before.
             let detail = format!("generation {}: another start won", row.attachment.generation);
             let rows = [Draft::new(EvidenceKind::AttachRefused, detail)];
             let fields = Fields { attachment: Some(former.clone()), ..Fields::default() };
-            self.commit(&row, &rows, &fields, Durability::Normal)?;
+            self.commit(row, &rows, &fields, Durability::Normal)?;
         }
         Ok(Started { attempt: self.row(&bound.attempt_id)?.attempt(), streams: None })
     }
@@ -280,11 +289,17 @@ impl Service {
     fn conclude_without_runner(
         &self,
         bound: &Row,
+        former: &Attachment,
+        runner: Pid,
         recipient: &RecipientId,
     ) -> Result<Started, Refusal> {
         let row = self.row(&bound.attempt_id)?;
         if row.state.execution == ExecutionState::Intended {
             return Err(unavailable("the runner ended before it claimed the attempt"));
+        }
+        // The end of a runner that never claimed says nothing of the one that did.
+        if claimed_by(&row) != Some(runner) {
+            return self.conclude_lost(&row, bound, former);
         }
         let settled = self.reconcile_row(row)?;
         match settled.state.execution {
@@ -312,6 +327,10 @@ impl Service {
         }
         Err(Refusal::new(Code::Uncertain, message))
     }
+}
+
+fn claimed_by(row: &Row) -> Option<Pid> {
+    row.runner.as_ref().map(|runner| runner.identity.pid)
 }
 
 /// A closed port is told from the end of the runner, which alone proves something.

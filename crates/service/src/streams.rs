@@ -51,8 +51,9 @@ enum Phase {
     Linked(OwnedFd),
     /// The runner is gone and the log is served from disk; without a log, nothing is.
     Log(Option<Box<FromLog>>),
-    /// Over; this is said again whenever it is asked.
-    Over(Item),
+    /// Over; this is said again whenever it is asked. What came from the log can still be
+    /// acknowledged.
+    Over(Item, Option<Box<FromLog>>),
 }
 
 /// What one step of a phase came to.
@@ -124,7 +125,7 @@ impl Streams {
                 return Ok(Some(unanswered(lost)));
             }
             let step = match &mut self.phase {
-                Phase::Over(last) => Step::Item(last.clone()),
+                Phase::Over(last, _) => Step::Item(last.clone()),
                 Phase::Unlinked => self.find_source(deadline)?,
                 Phase::Linked(_) => self.next_of_link(deadline),
                 Phase::Log(_) => self.next_of_log()?,
@@ -158,8 +159,13 @@ impl Streams {
                 Ok(())
             }
             Phase::Log(Some(log)) => log.acknowledge(through),
+            Phase::Over(_, Some(log)) => {
+                let acknowledged = log.acknowledge(through);
+                log.let_go();
+                acknowledged
+            }
             // Between links it is told again with whatever comes again.
-            Phase::Unlinked | Phase::Log(None) | Phase::Over(_) => Ok(()),
+            Phase::Unlinked | Phase::Log(None) | Phase::Over(_, None) => Ok(()),
         }
     }
 
@@ -171,12 +177,12 @@ impl Streams {
         let deadline = Some(Instant::now() + CONNECT);
         while matches!(self.phase, Phase::Unlinked) && !is_past(deadline) {
             if let Step::Item(item) = self.find_source(deadline)? {
-                self.phase = Phase::Over(item);
+                self.phase = Phase::Over(item, None);
             }
         }
         match self.phase {
             Phase::Linked(_) => Ok(InputSender::new(Arc::clone(&self.wire))),
-            Phase::Unlinked | Phase::Log(_) | Phase::Over(_) => {
+            Phase::Unlinked | Phase::Log(_) | Phase::Over(..) => {
                 Err(conflict("the child's input cannot be reached"))
             }
         }
@@ -367,7 +373,17 @@ impl Streams {
     }
 
     fn over(&mut self, last: Item) -> Step {
-        self.phase = Phase::Over(last.clone());
+        let log = match std::mem::replace(&mut self.phase, Phase::Unlinked) {
+            Phase::Log(mut log) | Phase::Over(_, mut log) => {
+                if let Some(log) = &mut log {
+                    // Another recipient may go on with it.
+                    log.let_go();
+                }
+                log
+            }
+            Phase::Unlinked | Phase::Linked(_) => None,
+        };
+        self.phase = Phase::Over(last.clone(), log);
         Step::Item(last)
     }
 }

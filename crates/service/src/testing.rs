@@ -22,15 +22,18 @@ use placement_transport::{Filled, Gate, Link, Listener, bind};
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Measured once for all tests.
+static EMBEDDED: LazyLock<Snapshot> = LazyLock::new(Snapshot::embedded);
+
 /// The token of an attempt: no two have one.
-fn token(id: &AttemptId) -> [u8; 32] {
+pub(crate) fn token(id: &AttemptId) -> [u8; 32] {
     let mut token = [0; 32];
     token.copy_from_slice(&Digest::of_bytes(id.as_str().as_bytes()).as_str().as_bytes()[..32]);
     token
@@ -60,7 +63,7 @@ pub(crate) fn recipient(name: &str) -> RecipientId {
 
 /// A request of the embedded definitions that requires the direct process only.
 pub(crate) fn request(id: &str, key: &str) -> LaunchRequest {
-    let snapshot = Snapshot::embedded();
+    let snapshot = &*EMBEDDED;
     LaunchRequest {
         idempotency_key: IdempotencyKey::parse(key).unwrap(),
         owner_id: owner(),
@@ -170,12 +173,21 @@ impl World {
 }
 
 fn open(root: &TempRoot, owner: OwnerId, program: &str) -> Service {
+    open_with_clock(root, owner, program, Arc::new(TestClock(FakeTime::at(1_800_000_000_000))))
+}
+
+pub(crate) fn open_with_clock(
+    root: &TempRoot,
+    owner: OwnerId,
+    program: &str,
+    clock: Arc<dyn Clock>,
+) -> Service {
     Service::open(ServiceConfig {
         root: root.path().to_owned(),
         owner,
-        snapshot: Snapshot::embedded(),
+        snapshot: EMBEDDED.clone(),
         runner: RunnerCommand::at(program),
-        clock: Arc::new(TestClock(FakeTime::at(1_800_000_000_000))),
+        clock,
         temporary_base: None,
     })
     .unwrap()

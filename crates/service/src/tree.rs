@@ -5,7 +5,7 @@ use crate::wait::wait_readable;
 use placement_crash::point;
 use placement_identity::{Observer, ProcessIdentity, Signal};
 use placement_process::{
-    CgroupLeaf, LeafPresence, NamespacePresence, PidNamespace, Population, TreeGone,
+    CgroupLeaf, LeafDoubt, LeafPresence, NamespacePresence, PidNamespace, Population, TreeGone,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::time::Instant;
@@ -48,6 +48,8 @@ pub(crate) enum TreeEnd {
     Gone(Ended),
     /// It is not proven gone; a fixed phrase says why.
     Remains(&'static str),
+    /// It was made where it cannot be seen from here, and is left to who can; a fixed phrase says so.
+    Elsewhere(&'static str),
 }
 
 impl TreeEnd {
@@ -95,7 +97,13 @@ fn end_leaf(recorded: &RecordedLeaf<'_>) -> TreeEnd {
     let leaf = match recorded.look_up() {
         LeafPresence::Present(leaf) => leaf,
         LeafPresence::Gone(gone) => return TreeEnd::gone(gone),
-        LeafPresence::Unknown(doubt) => return TreeEnd::Remains(doubt.because()),
+        // Its path and its members' numbers say there what they do not say here.
+        LeafPresence::Unknown(
+            doubt @ (LeafDoubt::Elsewhere(_) | LeafDoubt::OtherCgroupNamespace),
+        ) => return TreeEnd::Elsewhere(doubt.because()),
+        LeafPresence::Unknown(doubt @ (LeafDoubt::NotVisible | LeafDoubt::Leaf(_))) => {
+            return TreeEnd::Remains(doubt.because());
+        }
     };
     match kill_and_wait(&leaf) {
         Ok(()) => {}
@@ -154,15 +162,22 @@ mod tests {
             boot_id: &boot_id,
             made_by,
         };
-        match end_leaf(&leaf(&here)) {
+        match end_tree(&RecordedTree::Leaf(leaf(&here))) {
             TreeEnd::Gone(ended) => {
                 assert_eq!(ended.gone.proof(), "the cgroup does not exist any more");
             }
-            TreeEnd::Remains(phrase) => println!("no cgroup2 to look into here: {phrase}"),
+            TreeEnd::Remains(phrase) | TreeEnd::Elsewhere(phrase) => {
+                println!("no cgroup2 to look into here: {phrase}");
+            }
         }
-        let TreeEnd::Remains(phrase) = end_leaf(&leaf(&elsewhere)) else {
+        let TreeEnd::Elsewhere(phrase) = end_tree(&RecordedTree::Leaf(leaf(&elsewhere))) else {
             panic!("a leaf of another namespace must prove nothing")
         };
         assert_eq!(phrase, "the cgroup was made in another cgroup namespace");
+        let elsewhere = Observer { pid_namespace: 7, ..here.clone() };
+        let TreeEnd::Elsewhere(phrase) = end_tree(&RecordedTree::Leaf(leaf(&elsewhere))) else {
+            panic!("nor must one of another PID namespace")
+        };
+        assert_eq!(phrase, "it was recorded in another process namespace");
     }
 }

@@ -30,11 +30,7 @@ pub fn adopt<E: From<OpenError>>(
         return Err(OpenError::Missing.into());
     }
     let here = Here::read()?;
-    let lock = LockFile::make(&paths.lock).map_err(|source| OpenError::Io {
-        role: "lock",
-        operation: "opened",
-        source,
-    })?;
+    let lock = LockFile::make(&paths.lock).map_err(OpenError::io("lock", "opened"))?;
     let _held = lock.take(&mut Patience::fixed(MIGRATE_WAIT), || false).map_err(OpenError::lock)?;
     let connection = connect(&paths.database)?;
     let binding = match content(&connection)? {

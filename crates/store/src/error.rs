@@ -26,6 +26,9 @@ pub enum StoreError {
         /// The column.
         column: &'static str,
     },
+    /// A page of the file is not what it should be.
+    #[error("the file of the store is damaged")]
+    Damaged,
     /// A number does not fit its column.
     #[error("a number does not fit the column {column}")]
     TooLarge {
@@ -56,6 +59,32 @@ pub enum StoreError {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        Self::new(Code::Storage, error.to_string())
+        let refusal = Self::new(Code::Storage, error.to_string());
+        match error {
+            StoreError::Busy => refusal.with_hint(hint::BUSY),
+            StoreError::SchemaChanged { .. } => refusal.with_hint(hint::NEWER),
+            StoreError::Damaged => refusal.with_hint(hint::DAMAGED),
+            StoreError::ReadOnly => refusal.with_hint(hint::READ_ONLY),
+            StoreError::Full => refusal.with_hint(hint::FULL),
+            StoreError::Corrupt { .. }
+            | StoreError::TooLarge { .. }
+            | StoreError::Lock(_)
+            | StoreError::Sync(_)
+            | StoreError::Sql { .. } => refusal,
+        }
     }
+}
+
+/// What to do about a store that cannot be used.
+pub(crate) mod hint {
+    pub(crate) const BUSY: &str = "try again; another process holds the store";
+    pub(crate) const NEWER: &str = "use the version that migrated it, or a newer one; runners of this one leave what they saw for it";
+    pub(crate) const DAMAGED: &str = "nothing was changed; put an intact copy of placement.db in its place, with its -wal and \
+         without its -shm, or name another root with --root";
+    pub(crate) const READ_ONLY: &str =
+        "make it writable for this user; what runs goes on meanwhile and is recorded then";
+    pub(crate) const FULL: &str =
+        "make room on the disk of the root; what runs goes on meanwhile and is recorded then";
+    pub(crate) const LOST: &str = "nothing was made; put a copy of placement.db back, with its -wal and without its -shm, or \
+         name another root with --root";
 }

@@ -47,7 +47,11 @@ impl Selection {
     const fn condition(self) -> &'static str {
         match self {
             Self::All => "TRUE",
-            Self::Live => "execution_state IN ('starting', 'running', 'stopping')",
+            // The words of the index first: that they are implied, SQLite does not see.
+            Self::Live => {
+                "execution_state IN ('starting', 'running', 'stopping', 'uncertain')
+                 AND execution_state <> 'uncertain'"
+            }
             Self::Unsettled => {
                 "execution_state IN ('starting', 'running', 'stopping', 'uncertain')"
             }
@@ -109,10 +113,10 @@ impl Store {
         limit: u32,
     ) -> Result<Listing, StoreError> {
         let sql = format!(
-            "SELECT {} FROM placement_attempts WHERE {} AND (?1 IS NULL OR owner_id = ?1)
-             ORDER BY {} LIMIT ?2",
+            "SELECT {} FROM placement_attempts WHERE {} AND {} ORDER BY {} LIMIT ?2",
             At::SELECTED,
             selection.condition(),
+            of_owner(owner),
             selection.order()
         );
         self.read(|transaction| {
@@ -142,9 +146,9 @@ impl Store {
     /// [`StoreError`] where the store cannot be read.
     pub fn count(&self, owner: Option<&OwnerId>, selection: Selection) -> Result<u64, StoreError> {
         let sql = format!(
-            "SELECT count(*) FROM placement_attempts
-             WHERE {} AND (?1 IS NULL OR owner_id = ?1)",
-            selection.condition()
+            "SELECT count(*) FROM placement_attempts WHERE {} AND {}",
+            selection.condition(),
+            of_owner(owner)
         );
         self.read(|transaction| {
             let count: i64 = transaction
@@ -181,6 +185,14 @@ impl Store {
             }
             Ok(touched)
         })
+    }
+}
+
+/// Compares the owner only where one is asked for, so that the index by owner is of use.
+const fn of_owner(owner: Option<&OwnerId>) -> &'static str {
+    match owner {
+        Some(_) => "owner_id = ?1",
+        None => "?1 IS NULL",
     }
 }
 

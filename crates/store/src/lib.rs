@@ -4,6 +4,7 @@
 mod adopt;
 mod authority;
 mod chain;
+mod check;
 mod error;
 mod evidence;
 mod exit_record;
@@ -13,8 +14,12 @@ mod ledger;
 mod limits;
 mod lock;
 mod migrate;
+#[cfg(test)]
+mod migrate_killed;
 mod open;
 mod patience;
+#[cfg(test)]
+mod plans;
 mod queue;
 mod record;
 mod row;
@@ -25,6 +30,7 @@ mod write;
 
 pub use adopt::{Adopted, adopt};
 pub use authority::AuthorityError;
+pub use check::Soundness;
 pub use error::StoreError;
 pub use evidence::Page;
 pub use exit_record::{ExitRecord, ExitRecordError, RecordedRow};

@@ -64,13 +64,28 @@ pub(crate) fn content(connection: &Connection) -> Result<Content, OpenError> {
     binding.map_or(Err(OpenError::Malformed), |binding| Ok(Content::Store(binding)))
 }
 
-/// Applies the missing migrations. The caller holds the lock: without it, several processes that
-/// open one new store fail each other.
+/// Applies the missing migrations, all of them in one transaction. The caller holds the lock: without
+/// it, several processes that open one new store fail each other.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     check_history(connection)?;
-    let mut runner = embedded::migrations::runner();
+    complete_history(connection)?;
+    // A migration and its row in the history are one, or whoever is killed between the two leaves a
+    // store in which the same migration fails ever after.
+    let mut runner = embedded::migrations::runner().set_grouped(true);
     runner.set_migration_table_name(HISTORY);
-    runner.run(connection).map_err(|source| OpenError::Migration(Box::new(source)))?;
+    runner.run(connection).map_err(OpenError::migration)?;
+    Ok(())
+}
+
+/// Writes the rows of the history that a process was killed before it wrote: earlier versions
+/// committed them after their migrations. The binding is written by the migration itself.
+fn complete_history(connection: &mut Connection) -> Result<(), OpenError> {
+    let Content::Store(binding) = content(connection)? else { return Ok(()) };
+    let schema = i32::try_from(binding.schema).map_err(|_| OpenError::Malformed)?;
+    let target = refinery::Target::FakeVersion(schema);
+    let mut runner = embedded::migrations::runner().set_grouped(true).set_target(target);
+    runner.set_migration_table_name(HISTORY);
+    runner.run(connection).map_err(OpenError::migration)?;
     Ok(())
 }
 
@@ -117,14 +132,6 @@ fn is_rfc3339(text: &str) -> bool {
             }));
     let whole = format!("{seconds}.000Z");
     fraction_fits && placement_contract::Timestamp::parse(&whole).is_some()
-}
-
-/// Tells by SQLite's error that a file is no database.
-pub(crate) fn is_not_a_database(source: &rusqlite::Error) -> bool {
-    matches!(
-        source.sqlite_error_code(),
-        Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt)
-    )
 }
 
 #[cfg(test)]
@@ -182,6 +189,18 @@ mod tests {
         assert_eq!(kept, digest);
         // The guard was widened for the ledger, not lifted.
         assert!(connection.execute("DELETE FROM placement_evidence", []).is_err());
+    }
+
+    #[test]
+    fn a_history_that_was_not_written_any_more_is_completed() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        let delete = format!("DELETE FROM {HISTORY} WHERE version > 1");
+        assert!(connection.execute(&delete, []).unwrap() > 0);
+        migrate(&mut connection).unwrap();
+        let count = format!("SELECT count(*) FROM {HISTORY}");
+        let count: u32 = connection.query_row(&count, [], |row| row.get(0)).unwrap();
+        assert_eq!(count, SCHEMA);
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Opening a store: who creates, who migrates, and what is refused.
 
+use crate::error::hint;
 use crate::limits::{LOCK_WAIT, MIGRATE_WAIT, WAL_BYTES_MAX};
 use crate::lock::{LockError, LockFile};
-use crate::migrate::{self, Binding, Content, SCHEMA, is_not_a_database};
+use crate::migrate::{self, Binding, Content, SCHEMA};
 use crate::patience::Patience;
-use crate::sql::SqlError;
+use crate::sql::{SqlError, is_full};
 use crate::write::Store;
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{Clock, Code, Refusal};
 use placement_identity::MachineError;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -60,9 +61,15 @@ pub enum OpenError {
     /// The path names something that is not a file.
     #[error("the store is not a file")]
     NotAFile,
-    /// The file is not a database, or a damaged one.
+    /// There is no store, or an empty one, where there are attempts.
+    #[error("the store is missing or empty, and the root holds attempts")]
+    Lost,
+    /// The file is not a database.
     #[error("the file of the store is not a database")]
     NotADatabase,
+    /// A page of the file is not what it should be.
+    #[error("the file of the store is damaged")]
+    Damaged,
     /// The database is another program's.
     #[error("the database belongs to another program")]
     Foreign,
@@ -72,6 +79,9 @@ pub enum OpenError {
     /// The file cannot be written by this process.
     #[error("the store cannot be written")]
     ReadOnly,
+    /// The file system is full.
+    #[error("the disk of the store is full")]
+    Full,
     /// A newer version has migrated the store.
     #[error("the store has schema {found} and this version knows {known}")]
     Newer {
@@ -122,42 +132,106 @@ impl OpenError {
     pub(crate) fn lock(error: LockError) -> Self {
         match error {
             LockError::Busy => Self::Busy,
-            LockError::Failed(source) => Self::Io { role: "lock", operation: "taken", source },
+            LockError::Failed(source) => Self::io("lock", "taken")(source),
+        }
+    }
+
+    pub(crate) fn io(
+        role: &'static str,
+        operation: &'static str,
+    ) -> impl FnOnce(io::Error) -> Self {
+        move |source| {
+            let kind = source.kind();
+            if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+                Self::Full
+            } else if kind == io::ErrorKind::ReadOnlyFilesystem {
+                Self::ReadOnly
+            } else {
+                Self::Io { role, operation, source }
+            }
         }
     }
 
     pub(crate) fn sql(operation: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
-        move |source| match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-                Self::Busy
+        move |source| match Self::known(&source) {
+            Some(known) => known,
+            None => Self::Sql { operation, source: SqlError::new(source) },
+        }
+    }
+
+    /// Wraps what stopped a migration; beneath it is mostly an error of SQLite.
+    pub(crate) fn migration(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        let mut beneath: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+        while let Some(one) = beneath {
+            if let Some(known) = one.downcast_ref().and_then(Self::known) {
+                return known;
             }
-            Some(rusqlite::ErrorCode::ReadOnly) => Self::ReadOnly,
-            Some(_) | None if is_not_a_database(&source) => Self::NotADatabase,
-            Some(_) | None => Self::Sql { operation, source: SqlError::new(source) },
+            beneath = one.source();
+        }
+        Self::Migration(Box::new(error))
+    }
+
+    /// Sorts an error of SQLite into the ones that callers tell apart.
+    fn known(source: &rusqlite::Error) -> Option<Self> {
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Some(Self::Busy),
+            Some(ErrorCode::ReadOnly) => Some(Self::ReadOnly),
+            Some(ErrorCode::NotADatabase) => Some(Self::NotADatabase),
+            Some(ErrorCode::DatabaseCorrupt) => Some(Self::Damaged),
+            Some(_) | None => is_full(source).then_some(Self::Full),
+        }
+    }
+
+    const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::OtherMachine => Some(
+                "if the root was moved here and nothing lives in it, `placement adopt-root` says so",
+            ),
+            Self::Lost => Some(hint::LOST),
+            Self::NotAFile
+            | Self::NotADatabase
+            | Self::Damaged
+            | Self::Foreign
+            | Self::Malformed => Some(hint::DAMAGED),
+            Self::ReadOnly => Some(hint::READ_ONLY),
+            Self::Full => Some(hint::FULL),
+            Self::Newer { .. } => Some(hint::NEWER),
+            Self::Busy => Some(hint::BUSY),
+            Self::Missing
+            | Self::NotMigrated { .. }
+            | Self::Boot(_)
+            | Self::Io { .. }
+            | Self::Migration(_)
+            | Self::Sql { .. } => None,
         }
     }
 }
 
 impl From<OpenError> for Refusal {
     fn from(error: OpenError) -> Self {
-        let message = error.to_string();
-        match error {
-            OpenError::OtherMachine => Self::new(Code::Conflict, message).with_hint(
-                "if the root was moved here and nothing lives in it, `placement adopt-root` says so",
-            ),
+        let code = match error {
+            OpenError::OtherMachine => Code::Conflict,
             OpenError::Missing
             | OpenError::NotAFile
+            | OpenError::Lost
             | OpenError::NotADatabase
+            | OpenError::Damaged
             | OpenError::Foreign
             | OpenError::Malformed
             | OpenError::ReadOnly
+            | OpenError::Full
             | OpenError::Newer { .. }
             | OpenError::NotMigrated { .. }
             | OpenError::Boot(_)
             | OpenError::Busy
             | OpenError::Io { .. }
             | OpenError::Migration(_)
-            | OpenError::Sql { .. } => Self::new(Code::Storage, message),
+            | OpenError::Sql { .. } => Code::Storage,
+        };
+        let refusal = Self::new(code, error.to_string());
+        match error.hint() {
+            Some(hint) => refusal.with_hint(hint),
+            None => refusal,
         }
     }
 }
@@ -173,19 +247,36 @@ impl Store {
     pub fn open(paths: &StorePaths, role: Role, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         match role {
             Role::Runner => Self::open_ready(paths, clock),
-            Role::Service => {
-                let here = Here::read()?;
-                let present = is_present(&paths.database)?;
-                let ready = if present { ready(&paths.database, &here)? } else { None };
-                // After the look at what is there: beside a file that is no store, nothing is made.
-                let lock = LockFile::make(&paths.lock).map_err(no_lock)?;
-                let connection = match ready {
-                    Some(connection) => connection,
-                    None => prepare(&paths.database, &lock, &here)?,
-                };
-                Ok(Self::new(connection, lock, clock, paths.database.clone(), Role::Service))
+            Role::Service => Self::open_or_make(paths, clock, || true),
+        }
+    }
+
+    /// Opens a store as a host does; where there is none, or an empty one, it is made only if it
+    /// may be: who has attempts and no store has lost one.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and [`OpenError::Lost`].
+    pub fn open_or_make(
+        paths: &StorePaths,
+        clock: Arc<dyn Clock>,
+        may_be_made: impl FnOnce() -> bool,
+    ) -> Result<Self, OpenError> {
+        let here = Here::read()?;
+        let mut found = look(&paths.database, &here)?;
+        if matches!(found, Found::Nothing) && !may_be_made() {
+            // Another host may have made it since, and the attempts with it.
+            found = look(&paths.database, &here)?;
+            if matches!(found, Found::Nothing) {
+                return Err(OpenError::Lost);
             }
         }
+        // After the look at what is there: beside a file that is no store, nothing is made.
+        let lock = LockFile::make(&paths.lock).map_err(OpenError::io("lock", "opened"))?;
+        let connection = match found {
+            Found::Ready(connection) => connection,
+            Found::Nothing | Found::Unready => prepare(&paths.database, &lock, &here)?,
+        };
+        Ok(Self::new(connection, lock, clock, paths.database.clone(), Role::Service))
     }
 
     /// Opens a store as its host has left it: what a runner does, whose program is so much smaller
@@ -198,15 +289,12 @@ impl Store {
         if !is_present(&paths.database)? {
             return Err(OpenError::Missing);
         }
-        let ready = ready(&paths.database, &here)?;
-        let connection = ready.ok_or(OpenError::NotMigrated { known: SCHEMA })?;
-        let lock = LockFile::open(&paths.lock).map_err(no_lock)?;
+        let Found::Ready(connection) = look(&paths.database, &here)? else {
+            return Err(OpenError::NotMigrated { known: SCHEMA });
+        };
+        let lock = LockFile::open(&paths.lock).map_err(OpenError::io("lock", "opened"))?;
         Ok(Self::new(connection, lock, clock, paths.database.clone(), Role::Runner))
     }
-}
-
-fn no_lock(source: io::Error) -> OpenError {
-    OpenError::Io { role: "lock", operation: "opened", source }
 }
 
 /// The machine and the boot of this process.
@@ -229,15 +317,28 @@ pub(crate) fn is_present(database: &Utf8Path) -> Result<bool, OpenError> {
         Ok(metadata) if metadata.is_file() => Ok(true),
         Ok(_) => Err(OpenError::NotAFile),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(OpenError::Io { role: "database", operation: "looked at", source }),
+        Err(source) => Err(OpenError::io("database", "looked at")(source)),
     }
 }
 
-/// Connects, and returns the connection if nothing is left to be made.
-fn ready(database: &Utf8Path, here: &Here) -> Result<Option<Connection>, OpenError> {
+/// What is at the path of a store.
+enum Found {
+    /// No file, or one without any table.
+    Nothing,
+    /// A store that is not migrated, bound or switched to its log yet.
+    Unready,
+    /// A store for which nothing is left to be done.
+    Ready(Connection),
+}
+
+/// Looks what there is, without changing it.
+fn look(database: &Utf8Path, here: &Here) -> Result<Found, OpenError> {
+    if !is_present(database)? {
+        return Ok(Found::Nothing);
+    }
     let connection = connect(database)?;
     match migrate::content(&connection)? {
-        Content::Nothing => Ok(None),
+        Content::Nothing => Ok(Found::Nothing),
         Content::Foreign => Err(OpenError::Foreign),
         Content::Store(binding) if binding.schema > SCHEMA => {
             Err(OpenError::Newer { found: binding.schema, known: SCHEMA })
@@ -247,7 +348,7 @@ fn ready(database: &Utf8Path, here: &Here) -> Result<Option<Connection>, OpenErr
             let done = binding.schema == SCHEMA
                 && !binding.created_boot.is_empty()
                 && journal_mode(&connection)? == "wal";
-            Ok(done.then_some(connection))
+            Ok(if done { Found::Ready(connection) } else { Found::Unready })
         }
     }
 }
@@ -257,14 +358,22 @@ fn ready(database: &Utf8Path, here: &Here) -> Result<Option<Connection>, OpenErr
 fn prepare(database: &Utf8Path, lock: &LockFile, here: &Here) -> Result<Connection, OpenError> {
     let held = lock.take(&mut Patience::fixed(MIGRATE_WAIT), || false).map_err(OpenError::lock)?;
     create(database)?;
-    if let Some(connection) = ready(database, here)? {
+    if let Found::Ready(connection) = look(database, here)? {
         return Ok(connection);
     }
     let mut connection = connect(database)?;
+    bring_up(&mut connection, here)?;
+    drop(held);
+    Ok(connection)
+}
+
+/// Makes whatever is missing of a store. Wherever this ends, the next call goes on: each step is one
+/// transaction, and finds what those before it have done.
+pub(crate) fn bring_up(connection: &mut Connection, here: &Here) -> Result<(), OpenError> {
     connection
         .pragma_update(None, "journal_mode", "WAL")
         .map_err(OpenError::sql("switch to a write-ahead log"))?;
-    migrate::migrate(&mut connection)?;
+    migrate::migrate(connection)?;
     connection
         .execute(
             "UPDATE placement_store_binding SET machine_id = ?1, created_boot = ?2
@@ -272,8 +381,7 @@ fn prepare(database: &Utf8Path, lock: &LockFile, here: &Here) -> Result<Connecti
             (&here.machine_id, &here.boot_id),
         )
         .map_err(OpenError::sql("bind the store to this machine"))?;
-    drop(held);
-    Ok(connection)
+    Ok(())
 }
 
 /// Makes the file with its mode, so that it is at no moment open to others. A file that is there is
@@ -282,7 +390,7 @@ fn create(database: &Utf8Path) -> Result<(), OpenError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(database) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(source) => Err(OpenError::Io { role: "database", operation: "created", source }),
+        Err(source) => Err(OpenError::io("database", "created")(source)),
     }
 }
 

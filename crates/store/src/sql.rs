@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use rusqlite::ErrorCode;
+use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 /// What SQLite said; it may quote the schema, never a value.
 #[derive(Debug, thiserror::Error)]
@@ -19,12 +20,16 @@ pub(crate) fn failed(operation: &'static str) -> impl FnOnce(rusqlite::Error) ->
     move |source| match source.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy,
         Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,
-        Some(ErrorCode::DiskFull) => StoreError::Full,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            StoreError::Corrupt { column: "(file)" }
-        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreError::Damaged,
+        Some(_) | None if is_full(&source) => StoreError::Full,
         Some(_) | None => StoreError::Sql { operation, source: SqlError(source) },
     }
+}
+
+/// Tells that there is no room: for a page, or for the index of the log that processes share.
+pub(crate) fn is_full(source: &rusqlite::Error) -> bool {
+    source.sqlite_error_code() == Some(ErrorCode::DiskFull)
+        || source.sqlite_error().is_some_and(|error| error.extended_code == SQLITE_IOERR_SHMSIZE)
 }
 
 /// A column of a query: where it stands, and its name for whoever cannot read it.

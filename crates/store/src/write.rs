@@ -159,6 +159,23 @@ impl Store {
         body(&transaction)
     }
 
+    /// Lends the connection to what is no transaction.
+    pub(crate) fn borrow<T>(
+        &self,
+        body: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let log = log_of(&self.database);
+        let used = self.connection(&mut Patience::with(&log, self.lock_wait))?;
+        used.guard.connection.busy_timeout(self.lock_wait).map_err(failed("set its deadline"))?;
+        body(&used.guard.connection)
+    }
+
+    /// Hands out the connection of a store that nobody else uses.
+    #[cfg(test)]
+    pub(crate) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.inner.get_mut().unwrap_or_else(PoisonError::into_inner).connection
+    }
+
     fn connection(&self, patience: &mut Patience<'_>) -> Result<Used<'_>, StoreError> {
         let turn = self.users.take(patience).ok_or(StoreError::Busy)?;
         // Free by the turn. A body that panicked was rolled back when its transaction dropped.

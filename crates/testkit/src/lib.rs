@@ -2,9 +2,9 @@
 //!
 //! **Owns** what every test needs and nothing of placement knows: [`TempRoot`], [`Random`],
 //! [`FakeTime`], [`wait_until`], programs run as an ordinary user ([`demoted`]), a test in a process
-//! of its own ([`in_own_process`]), a count of syncs ([`rounds`]) and examples ([`example`]). **Never**
-//! imports a crate of ours, so that any of them can use it. **Limits**: Linux; failures panic,
-//! since the caller is a test.
+//! ([`in_own_process`]) or in mounts ([`in_own_mounts`]) of its own, a count of syncs ([`rounds`]) and
+//! examples ([`example`]). **Never** imports a crate of ours, so that any of them can use it.
+//! **Limits**: Linux; failures panic, since the caller is a test.
 //!
 //! ```
 //! use placement_testkit::{FakeTime, Random, TempRoot, wait_until};
@@ -32,7 +32,7 @@ mod user;
 mod wait;
 
 pub use example::example;
-pub use own_process::in_own_process;
+pub use own_process::{in_own_mounts, in_own_process};
 pub use random::Random;
 pub use root::TempRoot;
 pub use syncs::{MARK, Round, rounds};

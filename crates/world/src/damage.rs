@@ -1,7 +1,11 @@
-//! Damage to a store, done beneath SQLite so that no trigger and no lock of it is in the way.
+//! Changes to a store past its guards: by SQL as another program would make them, and damage done
+//! beneath SQLite, so that no trigger and no lock of it is in the way.
 
 use camino::Utf8Path;
 use placement_store::SCHEMA;
+use rusqlite::Connection;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 /// Bytes of the log's header, and of the header of each frame in it.
 const LOG_HEADER: usize = 32;
@@ -31,6 +35,88 @@ pub fn replace_in_store(root: &Utf8Path, text: &str, by: &str) -> usize {
         std::fs::write(&log, bytes).expect("the log can be written");
     }
     count
+}
+
+/// Changes a store by SQL, whoever has it open.
+///
+/// # Panics
+/// When it cannot be opened or the statements fail.
+#[track_caller]
+pub fn change_store(root: &Utf8Path, sql: &str) {
+    let database = root.join("placement.db");
+    let connection = Connection::open(database.as_std_path()).expect("the store is there");
+    connection.execute_batch(sql).expect("the store takes the change");
+}
+
+/// Makes a root whose store is the one that was dumped as SQL.
+///
+/// # Panics
+/// When there is a root, or the text is no dump.
+#[track_caller]
+pub fn load_store(root: &Utf8Path, dump: &str) {
+    std::fs::create_dir(root).expect("there is no root yet");
+    std::fs::set_permissions(root, Permissions::from_mode(0o700)).expect("it is our own");
+    let database = root.join("placement.db");
+    std::fs::write(&database, "").expect("the root is writable");
+    std::fs::set_permissions(&database, Permissions::from_mode(0o600)).expect("it is our own");
+    change_store(root, dump);
+}
+
+/// Takes the log of a closed store into the database, so that all of it lies in one file.
+///
+/// # Panics
+/// As [`change_store`].
+#[track_caller]
+pub fn take_log_in(root: &Utf8Path) {
+    let connection =
+        Connection::open(root.join("placement.db").as_std_path()).expect("it is there");
+    let left: i64 = connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+        .expect("the log can be taken in");
+    assert_eq!(left, 0, "somebody has the store open");
+}
+
+/// Overwrites the first page of a table or an index of a closed store.
+///
+/// # Panics
+/// When there is none, or the file cannot be written.
+#[track_caller]
+pub fn damage_root_page(root: &Utf8Path, name: &str) {
+    take_log_in(root);
+    let database = root.join("placement.db");
+    let connection = Connection::open(database.as_std_path()).expect("the store is there");
+    let page: i64 = connection
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [name], |row| row.get(0))
+        .expect("the store has it");
+    drop(connection);
+    let page = usize::try_from(page).expect("a page has a number") - 1;
+    damage_pages(&database, |number, _| number == page);
+}
+
+/// Overwrites each page of a closed store that holds a text.
+///
+/// # Panics
+/// When none does, or the file cannot be written.
+#[track_caller]
+pub fn damage_pages_with(root: &Utf8Path, text: &str) {
+    take_log_in(root);
+    let holds = |page: &[u8]| page.windows(text.len()).any(|window| window == text.as_bytes());
+    damage_pages(&root.join("placement.db"), |_, page| holds(page));
+}
+
+#[track_caller]
+fn damage_pages(database: &Utf8Path, is_meant: impl Fn(usize, &[u8]) -> bool) {
+    let mut bytes = std::fs::read(database).expect("the store is there");
+    let size = u16::from_be_bytes(bytes[16..18].try_into().expect("two bytes"));
+    let mut count = 0;
+    for (number, page) in bytes.chunks_mut(usize::from(size)).enumerate() {
+        if is_meant(number, page) {
+            page.fill(0xa5);
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no page is meant");
+    std::fs::write(database, bytes).expect("the store can be written");
 }
 
 /// Makes a closed store one that a newer version has migrated.

@@ -28,7 +28,10 @@ mod stage;
 mod stopped;
 mod wire;
 
-pub use damage::{make_store_newer, replace_in_store};
+pub use damage::{
+    change_store, damage_pages_with, damage_root_page, load_store, make_store_newer,
+    replace_in_store, take_log_in,
+};
 pub use facts::{CgroupLeaves, Survivors, peak_memory_bytes, survivors};
 pub use known::{Known, leader_in, zombies_of};
 pub use output::Text;
@@ -79,7 +82,17 @@ impl World {
     /// When the host does not open.
     #[track_caller]
     pub fn new(runner: impl AsRef<Utf8Path>) -> Self {
+        Self::on(runner, |_| {})
+    }
+
+    /// Makes a root in a place that is prepared first: nothing is there yet when it is asked for.
+    ///
+    /// # Panics
+    /// As [`World::new`].
+    #[track_caller]
+    pub fn on(runner: impl AsRef<Utf8Path>, prepare: impl FnOnce(&Utf8Path)) -> Self {
         let directory = Arc::new(TempRoot::new());
+        prepare(&root_in(directory.path()));
         for name in ["work", "tmp"] {
             std::fs::create_dir(directory.join(name)).expect("the directory is new");
         }

@@ -9,6 +9,7 @@ mod place;
 mod unprivileged;
 
 use crate::command::{Failure, NOTHING_SHOWN, program, run as run_command, shown};
+use crate::fuzz::has_compiler;
 use crate::workspace::Workspace;
 use camino::Utf8Path;
 use place::Place;
@@ -42,6 +43,14 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
     cargo.step("xtask races --rounds 2")?;
     cargo.step("xtask soak --attempts 200")?;
     cargo.step_where_it_can_be("xtask strangers --reuses 600")?;
+    cargo.step("xtask simulate --seeds 300")?;
+    if has_compiler() {
+        cargo.step("xtask fuzz --quick")?;
+    } else {
+        println!(
+            "ci: fuzzing skipped: libFuzzer needs a C++ compiler, and there is no c++ on PATH"
+        );
+    }
     match &place {
         Some(place) => unprivileged::run(&cargo, place)?,
         None => println!("ci: not root, so the tests above were the unprivileged ones"),

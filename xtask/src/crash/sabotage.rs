@@ -83,7 +83,7 @@ impl Guard {
     }
 
     /// Makes a copy of the tree without this guard and returns where it lies.
-    pub(super) fn copy(self, workspace: &Workspace) -> Result<Utf8PathBuf, Failure> {
+    pub(crate) fn copy(self, workspace: &Workspace) -> Result<Utf8PathBuf, Failure> {
         copy(workspace, self.changes())
     }
 }

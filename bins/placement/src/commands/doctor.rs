@@ -1,15 +1,16 @@
 //! `doctor`: what is missing here and how to get it.
 
 use super::capabilities::{limits, measured, yes_no};
+use super::health::{findings, in_words};
 use crate::configured::Configured;
 use crate::context::Context;
 use crate::exit_code;
-use crate::failure::Failure;
+use crate::failure::{Failure, say_refusal};
 use crate::render;
 use camino::{Utf8Path, Utf8PathBuf};
 use placement::{
     Capabilities, CleanupScope, Config, Controller, EnvironmentName, Mechanism, OwnerId, Placement,
-    PolicyRef,
+    PolicyRef, StoreCheck,
 };
 use serde::Serialize;
 
@@ -18,9 +19,13 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     let config = context.effective(config)?;
     let host = context.open_as(&config)?;
     let measured = measured(&host)?;
+    let store = host.check_store()?;
+    let code = if store.is_sound() { exit_code::SUCCESS } else { exit_code::FINDINGS };
     if context.style().json {
-        render::json(&Findings { measured, configuration_file: file, configuration: config })?;
-        return Ok(exit_code::SUCCESS);
+        say_all(&store, context);
+        let configuration_file = file;
+        render::json(&Findings { measured, store, configuration_file, configuration: config })?;
+        return Ok(code);
     }
     let strongest = measured.report.capability;
     let has_tree = strongest == CleanupScope::ContainedTree;
@@ -37,6 +42,7 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     }
     let limited = yes_no(!measured.report.controllers.is_empty());
     rows.push(vec!["limits".to_owned(), limited, limits(&measured)]);
+    rows.push(vec!["store".to_owned(), yes_no(store.is_sound()), in_words(&store).to_owned()]);
     let plain = crate::context::Style { no_color: true, ..context.style() };
     render::table(&rows, plain)?;
     render::line("")?;
@@ -47,7 +53,15 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
     }
     render::line("")?;
     render::table(&in_effect(file.as_deref(), &config, &host), plain)?;
-    Ok(exit_code::SUCCESS)
+    say_all(&store, context);
+    Ok(code)
+}
+
+/// Says what is wrong with the store.
+fn say_all(store: &StoreCheck, context: &Context) {
+    for finding in findings(store) {
+        say_refusal(&finding, context.style());
+    }
 }
 
 /// What the doctor says in JSON.
@@ -55,6 +69,7 @@ pub(crate) fn run(context: &Context) -> Result<u8, Failure> {
 struct Findings {
     #[serde(flatten)]
     measured: Capabilities,
+    store: StoreCheck,
     configuration_file: Option<Utf8PathBuf>,
     configuration: Config,
 }

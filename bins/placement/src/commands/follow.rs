@@ -1,5 +1,6 @@
 //! Following one attempt to its end: streams through, cleanup, the exit code.
 
+use super::room::{Passing, watch};
 use super::sink::Sink;
 use super::stdin::Source;
 use crate::context::Style;
@@ -10,6 +11,7 @@ use crate::render;
 use crate::signals::Signals;
 use placement::{AttemptHandle, End, EvidenceKind, ExecutionState, Placement, Seen, StreamName};
 use serde_json::json;
+use std::sync::mpsc;
 
 /// Passes the streams through until the attempt has ended, cleans up, and returns how it ended.
 pub(crate) fn to_end(
@@ -25,7 +27,7 @@ pub(crate) fn to_end(
         print_log(host, &attempt, &mut sink)?;
     } else {
         source.pump(&attempt.input());
-        pass_through(&attempt, &mut sink)?;
+        pass_through_watched(host, &attempt, &mut sink)?;
     }
     for stream in StreamName::ALL {
         if attempt.is_truncated(*stream) == Some(true) {
@@ -43,7 +45,9 @@ pub(crate) fn conclude(end: &End, replayed: bool, style: Style) -> Result<u8, Fa
     if let Some(lost) = end.first(EvidenceKind::OutputLost) {
         say(&format!("output is lost: {}", lost.detail));
     }
-    if let Some(refusal) = end.kept() {
+    if end.attempt().execution_state == ExecutionState::Intended {
+        say("no runner could claim the attempt within its start budget; nothing of it ran");
+    } else if let Some(refusal) = end.kept() {
         say(&format!("the home is kept: {}", refusal.message));
     }
     if style.json {
@@ -54,12 +58,35 @@ pub(crate) fn conclude(end: &End, replayed: bool, style: Style) -> Result<u8, Fa
     Ok(exit_code::of_end(end))
 }
 
+/// Passes output on, and says so when the disk of the root keeps it from coming.
+fn pass_through_watched(
+    host: &Placement,
+    attempt: &AttemptHandle,
+    sink: &mut Sink,
+) -> Result<(), Failure> {
+    let passing = &Passing::default();
+    let (over, is_over) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let watched = move || watch(host, attempt.id(), passing, &is_over);
+        // Where no thread can be had nothing is said.
+        std::thread::Builder::new().spawn_scoped(scope, watched).ok();
+        let passed = pass_through(attempt, sink, passing);
+        drop(over);
+        passed
+    })
+}
+
 /// Passes output on as it comes. Without a reader here it is as if this host were lost: a child that
 /// outlives its host is let go, any other is asked to stop, and what it still says is taken and
 /// dropped so that it can.
-fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) -> Result<(), Failure> {
+fn pass_through(
+    attempt: &AttemptHandle,
+    sink: &mut Sink,
+    passing: &Passing,
+) -> Result<(), Failure> {
     let mut reader_gone = false;
     for chunk in attempt.output() {
+        passing.turn();
         match chunk {
             Ok(chunk) if !reader_gone => {
                 if let Err(error) = sink.write(&chunk) {
@@ -78,6 +105,7 @@ fn pass_through(attempt: &AttemptHandle, sink: &mut Sink) -> Result<(), Failure>
                 return Ok(());
             }
         }
+        passing.turn();
     }
     if attempt.is_taken() {
         let id = attempt.id();

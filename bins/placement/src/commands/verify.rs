@@ -1,5 +1,6 @@
 //! `verify`: the chain and the state, recomputed.
 
+use super::health::say_findings;
 use super::selection::{each, selected};
 use crate::args::Selection;
 use crate::context::Context;
@@ -38,5 +39,6 @@ pub(crate) fn run(
         }
         Ok(())
     })?;
-    Ok(if all_are_sound { chosen.code.max(code) } else { exit_code::FINDINGS })
+    let of_store = if selection.all { say_findings(&host, context.style())? } else { 0 };
+    Ok(if all_are_sound { chosen.code.max(code).max(of_store) } else { exit_code::FINDINGS })
 }

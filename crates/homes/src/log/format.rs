@@ -3,7 +3,7 @@
 use placement_contract::StreamName;
 
 use super::{Offsets, RecordKind};
-use crate::limits::RECORD_BYTES_MAX;
+use crate::limits::{PLACE_MAX, RECORD_BYTES_MAX};
 
 /// Bytes before a record's payload.
 ///
@@ -98,10 +98,10 @@ impl RecordHeader {
             FLAG_TRUNCATED => true,
             _ => return None,
         };
-        (length <= RECORD_BYTES_MAX).then_some(Self {
-            length,
-            sequence: u64_at(bytes, 8),
-            offset: u64_at(bytes, 16),
+        Some(Self {
+            length: (length <= RECORD_BYTES_MAX).then_some(length)?,
+            sequence: sequence(u64_at(bytes, 8))?,
+            offset: place(u64_at(bytes, 16))?,
             kind,
             stream,
             truncated,
@@ -147,9 +147,20 @@ impl SegmentHeader {
         {
             return None;
         }
-        let before = Offsets { stdout: u64_at(bytes, 16), stderr: u64_at(bytes, 24) };
-        Some(Self { first: u64_at(bytes, 8), before })
+        let before =
+            Offsets { stdout: place(u64_at(bytes, 16))?, stderr: place(u64_at(bytes, 24))? };
+        Some(Self { first: sequence(u64_at(bytes, 8))?, before })
     }
+}
+
+/// A number that a writer can have come to, whatever the sum of its record says.
+pub(super) fn place(number: u64) -> Option<u64> {
+    (number <= PLACE_MAX).then_some(number)
+}
+
+/// A place among the records, which are numbered from 1.
+pub(super) fn sequence(number: u64) -> Option<u64> {
+    place(number).filter(|number| *number > 0)
 }
 
 pub(super) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
@@ -191,6 +202,22 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(SegmentHeader::decode(&bytes), None, "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_number_that_no_writer_comes_to_is_refused_whatever_its_sum_says() {
+        for (sequence, offset, sound) in
+            [(1, 0, true), (PLACE_MAX, PLACE_MAX, true), (0, 0, false), (PLACE_MAX + 1, 0, false)]
+        {
+            let (kind, stream) = (RecordKind::Chunk, StreamName::Stdout);
+            let header = RecordHeader::new(sequence, offset, kind, stream, false, b"x");
+            assert_eq!(RecordHeader::decode(&header.encode()).is_some(), sound, "{sequence}");
+            let before = Offsets { stdout: offset, stderr: offset };
+            let header = SegmentHeader { first: sequence, before };
+            assert_eq!(SegmentHeader::decode(&header.encode()).is_some(), sound, "{sequence}");
+        }
+        let before = Offsets { stdout: u64::MAX, stderr: 1 };
+        assert_eq!(SegmentHeader::decode(&SegmentHeader { first: 1, before }.encode()), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::Offsets;
-use super::format::{put, u32_at, u64_at};
+use super::format::{place, put, u32_at, u64_at};
 use crate::limits::HEAD_TRIES_MAX;
 
 /// Bytes of a slot: `magic u32 | version u32 | counter u64 | acknowledged sequence u64 | dropped
@@ -91,10 +91,13 @@ impl Head {
             return None;
         }
         Some(Self {
-            counter: u64_at(bytes, 8),
-            consumed_through: u64_at(bytes, 16),
-            dropped_through: u64_at(bytes, 24),
-            dropped: Offsets { stdout: u64_at(bytes, 32), stderr: u64_at(bytes, 40) },
+            counter: place(u64_at(bytes, 8))?,
+            consumed_through: place(u64_at(bytes, 16))?,
+            dropped_through: place(u64_at(bytes, 24))?,
+            dropped: Offsets {
+                stdout: place(u64_at(bytes, 32))?,
+                stderr: place(u64_at(bytes, 40))?,
+            },
             transcript_bytes_max: u64_at(bytes, 48),
             ended: u32_at(bytes, 56) & FLAG_ENDED != 0,
         })

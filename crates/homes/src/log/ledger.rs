@@ -99,7 +99,8 @@ impl Ledger {
     pub(super) fn trim(&mut self) -> Result<(), AcknowledgeError> {
         while let Some(oldest) = self.closed.front().copied() {
             let bound = self.head.transcript_bytes_max;
-            let kept = self.acknowledged.total() - self.head.dropped.total();
+            // A head that counts more than the segments say is damaged: then nothing goes by it.
+            let kept = self.acknowledged.total().saturating_sub(self.head.dropped.total());
             if oldest.last > self.head.consumed_through || (bound > 0 && kept <= bound) {
                 return Ok(());
             }

@@ -6,7 +6,9 @@ use std::os::unix::fs::FileExt;
 
 use placement_paths::{Access, Dir, OpenError, RelativePath};
 
-use super::format::{RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
+use super::format::{
+    RECORD_HEADER_BYTES, RecordHeader, SEGMENT_HEADER_BYTES, SegmentHeader, sequence,
+};
 use super::reader::ReadLogError;
 use crate::limits::SCAN_BYTES;
 
@@ -32,7 +34,7 @@ pub(super) fn list(directory: &Dir) -> Result<Vec<u64>, ReadLogError> {
 
 fn parse_name(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(SUFFIX)?;
-    let number = u64::from_str_radix(digits, 16).ok()?;
+    let number = sequence(u64::from_str_radix(digits, 16).ok()?)?;
     (segment_name(number) == name).then_some(number)
 }
 
@@ -156,11 +158,14 @@ fn read_some(file: &File, bytes: &mut [u8], position: u64) -> Result<usize, Read
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::PLACE_MAX;
 
     #[test]
     fn names_sort_as_their_sequences_and_are_parsed_back() {
         assert_eq!(segment_name(1), "0000000000000001.seg");
-        assert_eq!(parse_name(&segment_name(u64::MAX)), Some(u64::MAX));
+        assert_eq!(parse_name(&segment_name(PLACE_MAX)), Some(PLACE_MAX));
+        assert_eq!(parse_name(&segment_name(PLACE_MAX + 1)), None);
+        assert_eq!(parse_name(&segment_name(0)), None);
     }
 
     #[test]

@@ -94,7 +94,11 @@ impl LogWriter {
         let file = directory.create_file(HEAD, 0o600).map_err(CreateLogError::Create)?;
         ledger::lock(&file).map_err(CreateLogError::Head)?;
         let mut head = Head::new(limits.transcript_bytes_max);
-        head.store(&file).map_err(|error| CreateLogError::Head(AcknowledgeError::Head(error)))?;
+        if let Err(error) = head.store(&file) {
+            // On a full disk: what is left of it would pass for a damaged log.
+            directory.remove_file(HEAD).ok();
+            return Err(CreateLogError::Head(AcknowledgeError::Head(error)));
+        }
         Ok(Self {
             ledger: Ledger::new(directory, file, head),
             limits,

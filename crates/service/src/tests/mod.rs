@@ -11,6 +11,7 @@ mod prune;
 mod reconcile;
 mod reconcile_table;
 mod resolve;
+mod simulation;
 mod start;
 mod stop;
 mod stop_revoked;

@@ -3,6 +3,8 @@ use placement_contract::{Code, EvidenceKind, ExecutionState, Generation, LaunchR
 use placement_policy::Snapshot;
 use placement_protocol::StopMode;
 use placement_testkit::{TempRoot, wait_until};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 #[test]
 fn a_runner_program_that_is_missing_leaves_the_intent() {
@@ -27,6 +29,28 @@ fn a_runner_that_ends_before_its_claim_leaves_the_intent_for_a_later_start() {
         assert_eq!(row.attachment.generation, Generation::new(generation));
     }
     assert_eq!(world.kinds(&id), [EvidenceKind::Attach, EvidenceKind::Attach]);
+}
+
+#[test]
+fn the_end_of_a_runner_that_did_not_get_the_claim_says_nothing_of_the_one_that_did() {
+    let world = Rc::new(World::with_runner("/bin/true"));
+    *world.service.inner.capability.lock().unwrap() = Some(report(&[]));
+    let id = world.prepare(&request("a", "k"));
+    let won = Rc::new(RefCell::new(None));
+    let claim = {
+        let (world, won, id) = (Rc::clone(&world), Rc::clone(&won), id.clone());
+        move |point: &str| {
+            if point == "service.runner.spawned" {
+                *won.borrow_mut() = Some(FakeRunner::claim(&world, &id));
+            }
+        }
+    };
+    let start = || world.service.start(&id, &recipient("me"));
+    let started = placement_crash::watch(claim, start).unwrap();
+    assert!(won.borrow().is_some() && started.streams.is_none());
+    assert_eq!(started.attempt.execution_state, ExecutionState::Starting);
+    let kinds = world.kinds(&id);
+    assert_eq!(*kinds.last().unwrap(), EvidenceKind::RunnerStarted, "{kinds:?}");
 }
 
 /// A runner that takes everything, says nothing, and ends when its host lets go of it.

@@ -138,6 +138,24 @@ fn write_log(runner: &FakeRunner) {
 }
 
 #[test]
+fn what_is_acknowledged_behind_the_end_does_not_come_again() {
+    let world = World::new();
+    let (id, mut runner) = running(&world);
+    write_log(&runner);
+    runner.die();
+    let mut first = streams(&world, &id);
+    while next(&mut first) != Item::End {}
+    first.acknowledge(4).unwrap();
+    let mut second = streams(&world, &id);
+    assert_eq!(sequence_of(&next(&mut second)), Some(5));
+    // The first one has let go of the cursor, and takes it again.
+    second.acknowledge(5).unwrap();
+    drop(second);
+    first.acknowledge(6).unwrap();
+    assert_eq!(sequence_of(&next(&mut streams(&world, &id))), None);
+}
+
+#[test]
 fn the_log_goes_on_where_the_link_ended_without_gap_or_repetition() {
     let world = World::new();
     let (id, mut runner) = running(&world);

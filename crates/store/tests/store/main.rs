@@ -13,4 +13,5 @@ mod open;
 mod race;
 mod record;
 mod support;
+mod upgrade;
 mod verify;

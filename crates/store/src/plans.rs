@@ -1,0 +1,121 @@
+//! Every statement of the store is answered by an index, however long the history is.
+
+use crate::open::{Role, StorePaths};
+use crate::write::Store;
+use crate::{Change, Draft, Durability, Fields, NewAttempt, Selection};
+use placement_contract::{
+    AttemptId, CleanupScope, Clock, EvidenceKind, ExitObservation, IdempotencyKey, LaunchRequest,
+    Mechanism, Outcome, OwnerId, Timestamp,
+};
+use placement_testkit::TempRoot;
+use rusqlite::trace::{TraceEvent, TraceEventCodes};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+fn note(event: TraceEvent<'_>) {
+    if let TraceEvent::Stmt(statement, _) = event {
+        SEEN.lock().unwrap().insert(statement.sql().into_owned());
+    }
+}
+
+#[derive(Debug)]
+struct Epoch;
+
+impl Clock for Epoch {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_ms(1_796_000_000_000)
+    }
+}
+
+fn request(attempt: &str) -> LaunchRequest {
+    let digest = "0".repeat(64);
+    let text = serde_json::json!({
+        "idempotency_key": attempt, "owner_id": "local:1", "owner_incarnation": 1,
+        "action_id": "act", "attempt_id": attempt, "binding_ref": "b", "policy_ref": "p",
+        "profile_id": "f", "binding_digest": digest, "profile_digest": digest, "resources": [],
+        "launch": {"executable": "/bin/true", "argv": [], "readiness": "started"},
+        "required_cleanup": "process_group",
+    });
+    LaunchRequest::decode(text.to_string().as_bytes()).unwrap()
+}
+
+/// Does once what hosts, runners and sweeps do all the time.
+fn do_everything(store: &Store) {
+    let (owner, id) = (OwnerId::parse("local:1").unwrap(), AttemptId::parse("a").unwrap());
+    let key = IdempotencyKey::parse("a").unwrap();
+    let request = request("a");
+    let text = serde_json::to_string(&request).unwrap();
+    let new = NewAttempt {
+        request: &request,
+        digest: &request.digest(),
+        request_json: &text,
+        grants_json: None,
+        capability: CleanupScope::ContainedTree,
+        exit_observation: ExitObservation::Independent,
+        mechanism: Some(Mechanism::Cgroup),
+        home_key: None,
+    };
+    store.intend(&new, "intended").unwrap();
+    for selection in
+        [Selection::Live, Selection::Unsettled, Selection::Uncleaned, Selection::TreeNotGone]
+    {
+        for owner in [None, Some(&owner)] {
+            store.list(owner, selection, 64).unwrap();
+            store.count(owner, selection).unwrap();
+        }
+    }
+    store.list(Some(&owner), Selection::All, 64).unwrap();
+    store.touch_observed([&id]).unwrap();
+    store.find(&owner, &id).unwrap();
+    store.find_by_key(&owner, &key).unwrap();
+    store.find_pruned(&owner, &id).unwrap();
+    store.find_pruned_by_key(&owner, &key).unwrap();
+    store.evidence(&id, 0, 64).unwrap();
+    store.folded(&id).unwrap();
+    store.verify(&id, None).unwrap();
+    let stop = [Draft::new(EvidenceKind::StopBeforeStart, "nobody had claimed it")];
+    let change = Change {
+        attempt_id: &id,
+        expect: None,
+        expect_generation: None,
+        rows: &stop,
+        fields: &Fields::default(),
+    };
+    let row = store.record(&change, Durability::Normal).unwrap();
+    store.settled(&owner, &Epoch.now(), None).unwrap();
+    store.prune(&row, Outcome::NotStarted).unwrap();
+}
+
+#[test]
+fn no_statement_reads_the_whole_history() {
+    let root = TempRoot::new();
+    let mut store =
+        Store::open(&StorePaths::below(root.path()), Role::Service, Arc::new(Epoch)).unwrap();
+    store.connection_mut().trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(note)).unwrap();
+    do_everything(&store);
+    let seen = std::mem::take(&mut *SEEN.lock().unwrap());
+    let asks = |sql: &&String| {
+        let verb = sql.split_whitespace().next().unwrap_or_default();
+        ["SELECT", "UPDATE", "DELETE"].contains(&verb)
+    };
+    let seen: Vec<String> = seen.into_iter().filter(|sql| asks(&sql)).collect();
+    assert!(seen.len() > 20, "{seen:#?}");
+    let connection = rusqlite::Connection::open(root.join("placement.db").as_std_path()).unwrap();
+    for sql in &seen {
+        let explained = format!("EXPLAIN QUERY PLAN {sql}");
+        let mut statement = connection.prepare(&explained).unwrap();
+        let values = vec![rusqlite::types::Null; statement.parameter_count()];
+        let values = rusqlite::params_from_iter(values);
+        let steps = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
+        for step in steps.collect::<Result<Vec<_>, _>>().unwrap() {
+            // The binding has one row; an index of what is open has only that.
+            let is_small = step.contains("placement_store_binding")
+                || step.contains("placement_attempts_unsettled")
+                || step.contains("placement_attempts_uncleaned")
+                || step.contains("CONSTANT ROW");
+            assert!(!step.starts_with("SCAN") || is_small, "{step}: {sql}");
+        }
+    }
+}
