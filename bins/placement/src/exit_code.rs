@@ -20,6 +20,8 @@ pub(crate) const NOT_EXECUTABLE: u8 = 126;
 pub(crate) const NOT_FOUND: u8 = 127;
 /// The terminal of a window has gone: 128 + SIGHUP, as a shell would say it.
 pub(crate) const HUNG_UP: u8 = 129;
+/// A signal ended this program before there was an attempt: 128 + SIGINT.
+pub(crate) const INTERRUPTED: u8 = 130;
 /// Whoever read the answer has gone: 128 + SIGPIPE, as a shell would say it.
 pub(crate) const STDOUT_CLOSED: u8 = 141;
 /// What a shell adds to the number of a signal.

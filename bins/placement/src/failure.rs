@@ -12,6 +12,8 @@ use std::io::{self, Write as _};
 pub(crate) enum Failure {
     /// Placement refused or failed.
     Refused(Refusal),
+    /// A signal asked for the end before there was an attempt.
+    Interrupted,
     /// Whoever read the answer has gone.
     StdoutClosed,
 }
@@ -41,6 +43,7 @@ impl Failure {
                 say_refusal(refusal, style);
                 exit_code::of_refusal(refusal.code)
             }
+            Self::Interrupted => exit_code::INTERRUPTED,
             Self::StdoutClosed => exit_code::STDOUT_CLOSED,
         }
     }

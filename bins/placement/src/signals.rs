@@ -2,6 +2,7 @@
 //! Where an attempt's window is shown, SIGWINCH is a new size, SIGHUP the end of the terminal, and
 //! SIGTSTP gives it back until SIGCONT.
 
+use crate::exit_code;
 use crate::failure::Failure;
 use nix::sys::signal::{SigSet, Signal};
 use placement::{AttemptId, Code, Placement, Refusal, StopMode};
@@ -9,9 +10,6 @@ use std::io::Write as _;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-
-/// Exit code when a third signal ends the host before there is an attempt: 128 + SIGINT.
-const INTERRUPTED: i32 = 130;
 
 /// Takes the signals and turns them into stops of one attempt.
 #[derive(Debug, Clone)]
@@ -79,6 +77,12 @@ impl Signals {
             })?;
         }
         Ok(signals)
+    }
+
+    /// Says whether a signal asked for the end before there was an attempt.
+    pub(crate) fn came(&self) -> bool {
+        let target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*target, Target::Nothing { signals: 1.. })
     }
 
     /// Tells of the terminal from here on.
@@ -163,7 +167,7 @@ fn receive(target: &Mutex<Target>) {
         Target::Nothing { signals: signals @ (0 | 1) } => *signals += 1,
         // A start that does not come to an end is left to its runner, which makes no child once
         // this host is gone.
-        Target::Nothing { .. } => std::process::exit(INTERRUPTED),
+        Target::Nothing { .. } => std::process::exit(exit_code::INTERRUPTED.into()),
         Target::Attempt { host, attempt, signals } => {
             *signals = signals.saturating_add(1);
             let (host, attempt, nth) = (host.clone(), attempt.clone(), *signals);

@@ -100,11 +100,9 @@ fn a_usage_error_is_json_where_json_is_asked_for() {
 fn options_of_later_versions_are_refused_by_name() {
     let program = program();
     for option in [
-        &["--session", "s"][..],
-        &["--secret", "NAME=env:X"],
+        &["--secret", "NAME=env:X"][..],
         &["--worktree"],
         &["--confine", "write_roots"],
-        &["--wait-session", "1s"],
         &["--wait-login", "1s"],
     ] {
         let said = program.run(shell(option, "true"));

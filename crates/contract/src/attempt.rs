@@ -144,6 +144,9 @@ pub struct Status {
     /// What the runner answered, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<RunnerStatus>,
+    /// Whether the child's HOME is placement's own directory; of an attempt with a session only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_home: Option<bool>,
 }
 
 /// What a runner says of itself; counters saturate and never fail.

@@ -33,6 +33,10 @@ labels! {
         HomeCreated = "home.created",
         /// The private home could not be made.
         HomeFailed = "home.failed",
+        /// The retained home of the session was checked and is the child's HOME.
+        SessionAttached = "session.attached",
+        /// The retained home of the session could not be used.
+        SessionFailed = "session.failed",
         /// A name of the environment has two owners.
         EnvironmentRefused = "environment.refused",
         /// A value of the environment could not be resolved.

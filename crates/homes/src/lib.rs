@@ -7,11 +7,12 @@ mod key;
 mod limits;
 mod log;
 mod root;
+mod session;
 mod temporary;
 
 pub use alive::{AliveError, AliveLock, RunnerAlive};
 pub use attempt::{AttemptDir, CONTROL_SOCKET, CreateHomeError, DATA_SOCKET};
-pub use key::{HomeKey, HomeKeyRefused};
+pub use key::{HomeKey, HomeKeyRefused, SessionKey};
 pub use limits::{RECORD_BYTES_MAX, RECORD_OVERHEAD_BYTES, TAIL_BYTES_MAX};
 pub use log::{
     AcknowledgeError, Acknowledger, AppendError, CreateLogError, Gap, LogItem, LogLimits,
@@ -21,4 +22,5 @@ pub use root::{
     CreateAttemptError, ListAttemptsError, OpenAttemptError, RemoveAttemptError, ReopenError, Root,
     RootError,
 };
+pub use session::{SessionHome, SessionHomeError};
 pub use temporary::{TemporaryDir, TemporaryDirError};

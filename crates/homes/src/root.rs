@@ -233,7 +233,7 @@ impl Root {
     /// Removes an attempt's whole directory: its log, its records and a home that was kept.
     ///
     /// The proof says that only a receipt of it is needed any more. Never touches a session's home,
-    /// which lies elsewhere.
+    /// which lies elsewhere and which nothing here removes.
     ///
     /// # Errors
     /// Part of it may be left; removing it again goes on.

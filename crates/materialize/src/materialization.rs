@@ -2,13 +2,13 @@
 
 use crate::environment::{self, Environment, Owned, Values};
 use crate::failed::Failed;
-use crate::places::{Home, make_home, make_temporary};
+use crate::places::{Home, attach_session, make_home, make_temporary};
 use crate::{program, workdir};
 use camino::Utf8PathBuf;
 use placement_contract::{EvidenceKind, LaunchRequest, PlannedExecutable};
 use placement_crash::point;
 use placement_executable::{KnownDigests, Measured, Measuring, STEP_BYTES_MAX, search};
-use placement_homes::{AttemptDir, TemporaryDir};
+use placement_homes::{AttemptDir, Root, SessionKey, TemporaryDir};
 use placement_paths::Dir;
 use placement_resources::ResolvedGrant;
 
@@ -19,6 +19,8 @@ pub struct Inputs {
     pub request: LaunchRequest,
     /// Its grants as they were recorded.
     pub grants: Vec<ResolvedGrant>,
+    /// Placement's root, in which retained homes lie.
+    pub root: Root,
     /// Where temporary directories go; in the attempt's own directory where absent.
     pub temporary_base: Option<Utf8PathBuf>,
     /// Where programs are looked for; the child's `PATH`.
@@ -51,7 +53,7 @@ pub enum Progress {
 /// Everything a child needs.
 #[derive(Debug)]
 pub struct Ready {
-    /// The private home.
+    /// The home: the attempt's own one, or the retained one of the session.
     pub home: Utf8PathBuf,
     /// The private temporary directory.
     pub tmp: TemporaryDir,
@@ -69,6 +71,7 @@ pub struct Ready {
 #[derive(Debug)]
 enum Stage {
     Home,
+    Session(SessionKey),
     Temporary { home: Home },
     Environment { home: Home, tmp: TemporaryDir },
     WorkingDirectory { home: Home, tmp: TemporaryDir, environment: Environment },
@@ -92,7 +95,7 @@ impl Materialization {
         Self { inputs, stage: Stage::Home }
     }
 
-    /// Takes one step: home, temporary directory, environment, working directory, program found,
+    /// Takes one step: home, retained home of the session if there is one, temporary directory, environment, working directory, program found,
     /// program measured (as many steps of 1 MiB as it needs).
     ///
     /// The attempt's own directory holds no home yet and is the same in every step.
@@ -112,6 +115,18 @@ impl Materialization {
                 let home = make_home(attempt)?;
                 point("runner.home.made");
                 let evidence = (EvidenceKind::HomeCreated, "private home".to_owned());
+                let session = inputs.request.retained_session();
+                let key = session.map(|session| SessionKey::of(&inputs.request.owner_id, session));
+                let next = match key {
+                    Some(key) => Stage::Session(key),
+                    None => Stage::Temporary { home },
+                };
+                (next, Some(evidence))
+            }
+            Stage::Session(key) => {
+                let (home, detail) = attach_session(&inputs.root, &key)?;
+                point("runner.session.attached");
+                let evidence = (EvidenceKind::SessionAttached, detail.to_owned());
                 (Stage::Temporary { home }, Some(evidence))
             }
             Stage::Temporary { home } => {

@@ -4,12 +4,12 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{Access, Code, EnvironmentName, EvidenceKind, LaunchRequest, Secret};
-use placement_homes::{AttemptDir, HomeKey, Root};
+use placement_homes::{AttemptDir, HomeKey, Root, SessionKey};
 use placement_materialize::{
     Failed, Inputs, Materialization, Progress, RESERVED_NAMES, Ready, Values, reserved_conflict,
 };
-use placement_policy::Snapshot;
-use placement_resources::admit;
+use placement_policy::{SESSION_ROOT, Snapshot};
+use placement_resources::{OwnHome, ResolvedGrant, admit};
 use placement_testkit::TempRoot;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -60,6 +60,11 @@ fn world() -> World {
     World { attempt, scratch, snapshot, request, values: Values::default(), search_path }
 }
 
+fn granted(request: &LaunchRequest, snapshot: &Snapshot) -> Vec<ResolvedGrant> {
+    let own = OwnHome { root: "/placement".into(), home: "/placement/home".into() };
+    admit(&request.resources, snapshot, own).unwrap()
+}
+
 fn program(path: &Utf8Path, content: &[u8]) {
     fs::write(path, content).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -81,11 +86,12 @@ impl World {
     /// Admits the grants now and hands everything over; `between` runs after the admission.
     fn materialization(&mut self, between: impl FnOnce(&TempRoot)) -> Materialization {
         let request = self.request();
-        let grants = admit(&request.resources, &self.snapshot).unwrap();
+        let grants = granted(&request, &self.snapshot);
         between(&self.scratch);
         Materialization::new(Inputs {
             request,
             grants,
+            root: Root::open(self.scratch.join("root")).unwrap(),
             temporary_base: Some(self.scratch.join("base")),
             search_path: self.search_path.clone(),
             values: std::mem::take(&mut self.values),
@@ -295,10 +301,11 @@ fn the_temporary_directory_lies_below_its_base() {
 fn without_a_base_the_temporary_directory_lies_in_the_attempt() {
     let mut world = world();
     let request = world.request();
-    let grants = admit(&request.resources, &world.snapshot).unwrap();
+    let grants = granted(&request, &world.snapshot);
     let materialization = Materialization::new(Inputs {
         request,
         grants,
+        root: Root::open(world.scratch.join("root")).unwrap(),
         temporary_base: None,
         search_path: world.search_path.clone(),
         values: std::mem::take(&mut world.values),
@@ -306,6 +313,77 @@ fn without_a_base_the_temporary_directory_lies_in_the_attempt() {
     });
     let (ready, _) = run(materialization, &world.attempt).unwrap();
     assert!(ready.tmp.path().starts_with(world.attempt.dir().path().unwrap()));
+}
+
+/// Lets the launch go on with a session; returns where its retained home is, or would be.
+fn with_session(world: &mut World) -> Utf8PathBuf {
+    world.request["session_ref"] = json!("s");
+    world.request["launch"]["home_ref"] = json!("home");
+    let home = json!({
+        "name": "home", "grant_ref": "g", "root_ref": SESSION_ROOT, "access": "write",
+        "purpose": "session",
+    });
+    world.request["resources"].as_array_mut().unwrap().push(home);
+    let request = world.request();
+    let key = SessionKey::of(&request.owner_id, request.session_ref.as_ref().unwrap());
+    Root::open(world.scratch.join("root")).unwrap().session_home_path(&key)
+}
+
+#[test]
+fn the_home_of_a_session_is_the_childs_and_the_attempts_own_is_made_all_the_same() {
+    let mut world = world();
+    let retained = with_session(&mut world);
+    let (ready, recorded) = world.run().unwrap();
+    assert_eq!(ready.home, retained);
+    assert_eq!(environment(&ready)["HOME"], retained);
+    assert!(ready.tmp.path().starts_with(world.scratch.join("base")), "it is the attempt's");
+    assert!(world.home().is_dir());
+    let kinds: Vec<_> = recorded.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds[..2], [EvidenceKind::HomeCreated, EvidenceKind::SessionAttached]);
+    assert_eq!(recorded[1].1, "a new retained home");
+}
+
+#[test]
+fn a_home_without_a_session_is_the_attempts_own() {
+    let mut world = world();
+    let retained = with_session(&mut world);
+    world.request.as_object_mut().unwrap().remove("session_ref");
+    let (ready, _) = world.run().unwrap();
+    assert_eq!(ready.home, world.home());
+    assert!(!retained.exists());
+}
+
+#[test]
+fn the_working_directory_is_the_home_of_the_session_where_it_is_named_and_where_none_is() {
+    for name in [Some("home"), None] {
+        let mut world = world();
+        let retained = with_session(&mut world);
+        let launch = world.request["launch"].as_object_mut().unwrap();
+        launch.remove("working_directory_ref");
+        launch.extend(name.map(|name| ("working_directory_ref".to_owned(), json!(name))));
+        let (ready, _) = world.run().unwrap();
+        assert_eq!(ready.working_directory.path().unwrap(), retained);
+    }
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_sessions_home_is_refused_and_untouched() {
+    for is_home in [false, true] {
+        let mut world = world();
+        let retained = with_session(&mut world);
+        let place = if is_home { retained.clone() } else { retained.parent().unwrap().to_owned() };
+        let sessions = world.scratch.join("root/sessions");
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        for made in [&sessions, place.parent().unwrap()] {
+            fs::set_permissions(made, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        symlink(world.scratch.join("outside"), place).unwrap();
+        let failed = world.failed();
+        assert_eq!(failed.kind, EvidenceKind::SessionFailed);
+        assert_eq!(failed.code, Code::Unavailable);
+        assert!(failed.detail.contains("symbolic link"), "{failed:?}");
+        assert_eq!(fs::read_dir(world.scratch.join("outside")).unwrap().count(), 0);
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct Launch {
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) key: Option<String>,
     pub(crate) policy: Option<String>,
+    pub(crate) session: Option<String>,
+    pub(crate) wait_session: Option<Duration>,
     pub(crate) stdin_text: Option<String>,
     pub(crate) session_end: Option<SessionEnd>,
     pub(crate) executable: Option<PlannedExecutable>,
@@ -46,6 +48,8 @@ impl Launch {
             environment: BTreeMap::new(),
             key: None,
             policy: None,
+            session: None,
+            wait_session: None,
             stdin_text: None,
             session_end: None,
             executable: None,
@@ -113,6 +117,26 @@ impl Launch {
     #[must_use]
     pub fn policy(mut self, name: impl Into<String>) -> Self {
         self.policy = Some(name.into());
+        self
+    }
+
+    /// Goes on with a session of this owner: HOME is the session's retained home, which every attempt
+    /// finds as the one before it left it. It is made on demand, and nothing of placement removes it.
+    ///
+    /// One attempt at a time holds a session, until it is exited and cleaned up. Another launch is
+    /// refused meanwhile, naming it, or waits as [`Launch::wait_session`] says. Two owners' sessions of
+    /// one name have nothing in common.
+    #[must_use]
+    pub fn session(mut self, session: impl Into<String>) -> Self {
+        self.session = Some(session.into());
+        self
+    }
+
+    /// Waits this long, up to 30 days, for a session that another attempt holds; a launch is refused
+    /// at once otherwise. It is the same launch with another wait.
+    #[must_use]
+    pub fn wait_session(mut self, patience: Duration) -> Self {
+        self.wait_session = Some(patience);
         self
     }
 

@@ -5,16 +5,28 @@ use crate::error::Error;
 use crate::host::Placement;
 use crate::launch::Launch;
 use crate::request::{self, FilledIn, Names};
+use placement_contract::limits::DEADLINE_MS_MAX;
 use placement_contract::{
     Attempt, AttemptId, Code, ExecutionState, LaunchRequest, OnHostLoss, Refusal, StdinMode,
 };
 use placement_policy::{ADMITTED_ROOTS_MAX, Snapshot};
-use placement_service::{Started, StopMode, Waited};
+use placement_service::{NotPrepared, SessionHolder, Started, StopMode, Waited};
+use std::ops::ControlFlow;
 use std::sync::{PoisonError, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 /// Time between two looks at an attempt that another host starts.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// The longest wait for a session: as long as the attempt that holds it may run.
+const WAIT_MAX: Duration = Duration::from_millis(DEADLINE_MS_MAX);
+
+/// What one try of a launch came to.
+enum Launched {
+    Attempt(Box<AttemptHandle>),
+    /// Nothing was recorded.
+    SessionHeld(Box<SessionHolder>),
+}
 
 /// What a handle must know of its launch.
 #[derive(Debug, Clone, Copy)]
@@ -49,12 +61,52 @@ impl Placement {
     ///
     /// # Errors
     /// The refusal of the step that failed: INVALID, DENIED, FORBIDDEN and `UNSUPPORTED_CAPABILITY`
-    /// before anything is recorded; CONFLICT for a key of another launch; `EXECUTABLE_NOT_FOUND`,
+    /// before anything is recorded; CONFLICT for a key of another launch and for a session that another
+    /// attempt holds after the wait that [`Launch::wait_session`] allows; `EXECUTABLE_NOT_FOUND`,
     /// `EXECUTABLE_REFUSED` and UNAVAILABLE for a start that failed, whose attempt is recorded and
     /// cleaned up.
+    #[expect(clippy::needless_pass_by_value, reason = "a launch is worded where it is handed over")]
     pub fn launch(&self, launch: Launch) -> Result<AttemptHandle, Error> {
+        self.launch_waiting(&launch, |_| ControlFlow::Continue(()))
+    }
+
+    /// Does what [`Placement::launch`] does, and while the launch waits for its session shows the
+    /// attempt that holds it, at least ten times a second. `Break` ends the wait.
+    ///
+    /// # Errors
+    /// As [`Placement::launch`].
+    pub fn launch_waiting(
+        &self,
+        launch: &Launch,
+        mut held: impl FnMut(&SessionHolder) -> ControlFlow<()>,
+    ) -> Result<AttemptHandle, Error> {
         let service = self.service();
         let names = Names::of(service.owner(), launch.key.as_deref(), &self.shared.clock.now())?;
+        let deadline = Instant::now() + launch.wait_session.unwrap_or_default().min(WAIT_MAX);
+        loop {
+            let holder = match self.launch_once(launch.clone(), names.clone())? {
+                Launched::Attempt(attempt) => return Ok(*attempt),
+                Launched::SessionHeld(holder) => holder,
+            };
+            if Instant::now() >= deadline {
+                return Err(Refusal::from(&*holder).into());
+            }
+            let mut given_up = false;
+            service.await_session(&holder, deadline, |holder| {
+                let flow = held(holder);
+                given_up = flow.is_break();
+                flow
+            })?;
+            if given_up {
+                return Err(Refusal::from(&*holder).into());
+            }
+        }
+    }
+
+    /// Launches, or tells who holds the session; directories are admitted for one try alone, so that
+    /// who waits keeps no other launch from being admitted.
+    fn launch_once(&self, launch: Launch, names: Names) -> Result<Launched, Error> {
+        let service = self.service();
         let recorded = match launch.key {
             Some(_) => self.recorded(&names.attempt)?,
             None => None,
@@ -66,13 +118,18 @@ impl Placement {
         if recorded.is_none() {
             request::check_directories(&request, &service.snapshot())?;
         }
-        let prepared = service.prepare(&request)?;
+        let prepared = match service.try_prepare(&request) {
+            Ok(prepared) => prepared,
+            Err(NotPrepared::SessionHeld(holder)) => return Ok(Launched::SessionHeld(holder)),
+            Err(NotPrepared::Refused(refusal)) => return Err(refusal.into()),
+        };
         if prepared.execution_state == ExecutionState::Intended {
             match service.start(&attempt_id, &self.shared.recipient) {
                 Ok(Started { streams: Some(streams), .. }) => {
                     let rules = Rules::of(&request);
                     let replay = recorded.is_some();
-                    return Ok(AttemptHandle::attached(self.clone(), streams, rules, replay));
+                    let attempt = AttemptHandle::attached(self.clone(), streams, rules, replay);
+                    return Ok(Launched::Attempt(Box::new(attempt)));
                 }
                 // Another host came first.
                 Ok(Started { streams: None, .. }) => {}
@@ -83,7 +140,7 @@ impl Placement {
                 }
             }
         }
-        self.follow(&attempt_id, &request)
+        Ok(Launched::Attempt(Box::new(self.follow(&attempt_id, &request)?)))
     }
 
     /// Follows an attempt that another host runs, or ran.

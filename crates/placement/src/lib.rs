@@ -38,8 +38,8 @@ pub use placement_policy::{
 pub use placement_runner::SystemClock;
 pub use placement_service::{
     Adopted, AttemptList, Capabilities, ExecutableMeasurement, InputRefused, Interpreter, Kept,
-    Pruning, Reconciled, ReconciledAll, ResizeRefused, StdinClosing, StopMode, StoreCheck, Sweep,
-    Swept, Unreadable, Verified, VerifyFault,
+    Pruning, Reconciled, ReconciledAll, ResizeRefused, SessionHolder, StdinClosing, StopMode,
+    StoreCheck, Sweep, Swept, Unreadable, Verified, VerifyFault,
 };
 
 /// Bounds of what a host passes on, in bytes.

@@ -8,9 +8,10 @@ use placement_contract::request::{Argument, Preferences, PreparerOptions};
 use placement_contract::{
     Access, ActionId, AttemptId, BindingRef, CleanupScope, Code, EnvironmentName, ExitObservation,
     GrantRef, IdempotencyKey, LaunchRequest, OwnerId, PolicyRef, ProfileId, Purpose, Refusal,
-    ResourceGrant, ResourceName, Subpath, Supervision, Timestamp, Window, WindowSize,
+    ResourceGrant, ResourceName, RootRef, SessionRef, Subpath, Supervision, Timestamp, Window,
+    WindowSize,
 };
-use placement_policy::{Named, Snapshot};
+use placement_policy::{Named, SESSION_ROOT, Snapshot};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
@@ -88,7 +89,11 @@ pub(crate) fn request(
     filled_in: FilledIn,
     snapshot: &mut Snapshot,
 ) -> Result<LaunchRequest, Error> {
-    let (resources, working_directory_ref) = grants(&launch, snapshot)?;
+    let (mut resources, working_directory_ref) = grants(&launch, snapshot)?;
+    let session_ref = launch.session.as_deref().map(session).transpose()?;
+    let home = session_ref.as_ref().map(|_| session_home());
+    let home_ref = home.as_ref().map(|home| home.name.clone());
+    resources.extend(home);
     let environment = environment(launch.environment)?;
     let policy_ref = match &launch.policy {
         Some(name) => {
@@ -120,6 +125,7 @@ pub(crate) fn request(
             stdin: launch.stdin_text,
             environment: environment.keys().cloned().collect(),
             working_directory_ref,
+            home_ref,
             ..placement_contract::Launch::of(program(&launch.program)?)
         },
         configuration_digest: None,
@@ -131,7 +137,7 @@ pub(crate) fn request(
         environment,
         environment_refs: BTreeMap::new(),
         projections: Vec::new(),
-        session_ref: None,
+        session_ref,
         required_cleanup: launch.required_cleanup.unwrap_or(filled_in.required_cleanup),
         required_exit_observation: ExitObservation::Independent,
         timeouts: launch.timeouts,
@@ -206,6 +212,22 @@ fn grant(
         purpose: Purpose::Project,
     });
     Ok(name)
+}
+
+fn session(name: &str) -> Result<SessionRef, Error> {
+    SessionRef::parse(name).map_err(|rule| invalid(format!("the session {rule}")))
+}
+
+/// The grant on the retained home of the launch's session.
+fn session_home() -> ResourceGrant {
+    ResourceGrant {
+        name: ResourceName::parse("home").expect("a short ASCII name is an id"),
+        grant_ref: GrantRef::parse(SESSION_ROOT).expect("a short ASCII name is an id"),
+        root_ref: RootRef::parse(SESSION_ROOT).expect("a short ASCII name is an id"),
+        subpath: Subpath::default(),
+        access: Access::Write,
+        purpose: Purpose::Session,
+    }
 }
 
 /// Makes the window of a launch. A recorded one stands: whoever follows it has another terminal, which
@@ -344,6 +366,17 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_its_own_home_and_another_launch_than_without() {
+        let launch = || Launch::program("true").write("/srv/a").key("k");
+        let (request, _) = made(launch().session("issue-12")).unwrap();
+        assert_eq!(request.retained_session().map(SessionRef::as_str), Some("issue-12"));
+        assert_eq!(request.resources.len(), 2);
+        assert_ne!(request.digest(), made(launch()).unwrap().0.digest());
+        let patient = launch().session("issue-12").wait_session(std::time::Duration::from_secs(1));
+        assert_eq!(request.digest(), made(patient).unwrap().0.digest());
+    }
+
+    #[test]
     fn a_recorded_window_stands() {
         let launch = |columns| Launch::program("sh").key("k").window(columns, 24, "xterm");
         let (first, mut snapshot) = made(launch(80)).unwrap();
@@ -367,6 +400,8 @@ mod tests {
         for launch in [
             Launch::program("true").env("lower", "x"),
             Launch::program("true").key(""),
+            Launch::program("true").session(""),
+            Launch::program("true").session("two\nlines"),
             Launch::program("a\0b"),
             Launch::program(""),
         ] {

@@ -11,6 +11,7 @@ mod preferences;
 mod refusal;
 mod resolve;
 mod roots;
+mod session_root;
 mod snapshot;
 #[cfg(test)]
 mod testing;
@@ -29,4 +30,5 @@ pub use placement::check_hint;
 pub use preferences::apply_preferences;
 pub use resolve::{Resolved, resolve};
 pub use roots::AdmittedRoot;
+pub use session_root::{SESSION_ROOT, check_session_root, is_session_root};
 pub use snapshot::{Named, SEARCH_PATH_DEFAULT, Snapshot};

@@ -1,13 +1,13 @@
 //! Admitting grants against the host's roots.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{
     Access, Code, Purpose, Refusal, ResourceGrant, ResourceName, RootRef, Subpath,
 };
 use placement_paths::{
     PhysicalDir, ResolveError, WithinError, directory_within, resolve_directory,
 };
-use placement_policy::Snapshot;
+use placement_policy::{Snapshot, check_session_root};
 use serde::{Deserialize, Serialize};
 
 /// A grant as it was admitted, for the receipt and for materialization.
@@ -18,11 +18,12 @@ pub struct ResolvedGrant {
     pub name: ResourceName,
     /// The root that it lies in.
     pub root_ref: RootRef,
-    /// The physical path of the root.
+    /// The physical path of the root; placement's own one for a session.
     pub root: Utf8PathBuf,
     /// The directory below the root, as the request names it.
     pub subpath: Subpath,
-    /// The physical path of the granted directory; the root's own where the subpath is empty.
+    /// The physical path of the granted directory; the root's own where the subpath is empty, and the
+    /// home that the launch gets for a session.
     pub directory: Utf8PathBuf,
     /// What is allowed.
     pub access: Access,
@@ -30,17 +31,41 @@ pub struct ResolvedGrant {
     pub purpose: Purpose,
 }
 
+/// The home that a launch gets, which may not be there yet, and placement's root, in which it lies.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnHome<'a> {
+    /// The physical path of placement's root.
+    pub root: &'a Utf8Path,
+    /// The path of the home.
+    pub home: &'a Utf8Path,
+}
+
 /// Admits every grant or none, and resolves each to a directory physically inside its root.
+///
+/// A grant for a session resolves to the launch's own home without a look at it: who makes the home
+/// checks it.
 ///
 /// # Errors
 /// FORBIDDEN for a root that the host does not admit, for writing below a root that it admits for
-/// reading, and for a subpath that leads out of its root; INVALID for what is not a directory that
+/// reading, for a subpath that leads out of its root, and for a session on another root than the reserved
+/// one; INVALID for what is not a directory that
 /// can be reached; UNAVAILABLE if the file system did not answer. Names the grant, never a path.
-pub fn admit(grants: &[ResourceGrant], snapshot: &Snapshot) -> Result<Vec<ResolvedGrant>, Refusal> {
-    grants.iter().map(|grant| admit_one(grant, snapshot)).collect()
+pub fn admit(
+    grants: &[ResourceGrant],
+    snapshot: &Snapshot,
+    own: OwnHome<'_>,
+) -> Result<Vec<ResolvedGrant>, Refusal> {
+    grants.iter().map(|grant| admit_one(grant, snapshot, own)).collect()
 }
 
-fn admit_one(grant: &ResourceGrant, snapshot: &Snapshot) -> Result<ResolvedGrant, Refusal> {
+fn admit_one(
+    grant: &ResourceGrant,
+    snapshot: &Snapshot,
+    own: OwnHome<'_>,
+) -> Result<ResolvedGrant, Refusal> {
+    if check_session_root(grant)? {
+        return Ok(resolved(grant, own.root, own.home));
+    }
     let refuse =
         |code, phrase: &str| Refusal::new(code, format!("the resource {} {phrase}", grant.name));
     let Some(admitted) = snapshot.root(&grant.root_ref) else {
@@ -60,15 +85,19 @@ fn admit_one(grant: &ResourceGrant, snapshot: &Snapshot) -> Result<ResolvedGrant
         message: format!("the resource {} {}", grant.name, refusal.message),
         ..refusal
     })?;
-    Ok(ResolvedGrant {
+    Ok(resolved(grant, root.as_path(), directory.as_path()))
+}
+
+fn resolved(grant: &ResourceGrant, root: &Utf8Path, directory: &Utf8Path) -> ResolvedGrant {
+    ResolvedGrant {
         name: grant.name.clone(),
         root_ref: grant.root_ref.clone(),
-        root: root.as_path().to_owned(),
+        root: root.to_owned(),
         subpath: grant.subpath.clone(),
-        directory: directory.as_path().to_owned(),
+        directory: directory.to_owned(),
         access: grant.access,
         purpose: grant.purpose,
-    })
+    }
 }
 
 fn within(root: &PhysicalDir, subpath: &Subpath) -> Result<PhysicalDir, (Code, &'static str)> {

@@ -4,5 +4,5 @@
 mod admit;
 mod reopen;
 
-pub use admit::{ResolvedGrant, admit};
+pub use admit::{OwnHome, ResolvedGrant, admit};
 pub use reopen::{ReopenError, reopen};

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use camino::Utf8PathBuf;
-use placement_contract::{Access, Code, ResourceGrant};
-use placement_policy::Snapshot;
-use placement_resources::{ReopenError, ResolvedGrant, admit, reopen};
+use placement_contract::{Access, Code, Purpose, ResourceGrant, RootRef};
+use placement_policy::{SESSION_ROOT, Snapshot};
+use placement_resources::{OwnHome, ReopenError, ResolvedGrant, admit, reopen};
 use std::fs;
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
@@ -39,12 +39,17 @@ fn grant(root_ref: &str, subpath: &str, access: &str) -> ResourceGrant {
     .unwrap()
 }
 
+/// Where the launch's own home would be; nothing is there.
+fn own() -> OwnHome<'static> {
+    OwnHome { root: "/placement".into(), home: "/placement/sessions/0/home".into() }
+}
+
 fn admitted(place: &Place, subpath: &str, access: &str) -> ResolvedGrant {
-    admit(&[grant(&place.root_ref, subpath, access)], &place.snapshot).unwrap().remove(0)
+    admit(&[grant(&place.root_ref, subpath, access)], &place.snapshot, own()).unwrap().remove(0)
 }
 
 fn refused(place: &Place, root_ref: &str, subpath: &str, access: &str) -> (Code, String) {
-    let refusal = admit(&[grant(root_ref, subpath, access)], &place.snapshot).unwrap_err();
+    let refusal = admit(&[grant(root_ref, subpath, access)], &place.snapshot, own()).unwrap_err();
     assert!(!refusal.message.contains(place.project.as_str()), "{refusal}");
     (refusal.code, refusal.message)
 }
@@ -128,10 +133,25 @@ fn a_link_inside_the_root_is_resolved() {
 }
 
 #[test]
+fn a_grant_for_a_session_is_the_launchs_own_home_whatever_the_host_lists() {
+    let mut place = place(Access::Write);
+    place.snapshot = place.snapshot.with_listed_roots_only();
+    let mut asked = grant(SESSION_ROOT, "", "write");
+    let refusal = admit(&[asked.clone()], &place.snapshot, own()).unwrap_err();
+    assert_eq!(refusal.code, Code::Forbidden, "it is for a project");
+    asked.purpose = Purpose::Session;
+    let granted = admit(&[asked.clone()], &place.snapshot, own()).unwrap().remove(0);
+    assert_eq!((granted.root.as_path(), granted.directory.as_path()), (own().root, own().home));
+    asked.root_ref = RootRef::parse(&place.root_ref).unwrap();
+    let refusal = admit(&[asked], &place.snapshot, own()).unwrap_err();
+    assert_eq!(refusal.code, Code::Forbidden, "it is a caller's directory");
+}
+
+#[test]
 fn one_refused_grant_refuses_all() {
     let place = place(Access::Write);
     let asked = [grant(&place.root_ref, "", "read"), grant(&place.root_ref, "nowhere", "read")];
-    assert!(admit(&asked, &place.snapshot).is_err());
+    assert!(admit(&asked, &place.snapshot, own()).is_err());
 }
 
 #[test]
@@ -183,7 +203,7 @@ fn a_named_directory_that_now_leads_out_of_its_listed_one_is_refused() {
     let mut snapshot = place.snapshot.clone().with_listed_roots_only();
     let name = snapshot.admit_named(place.project.join("sub"), Access::Write).unwrap();
     place.snapshot = snapshot;
-    let asked = || admit(&[grant(name.as_str(), "", "write")], &place.snapshot);
+    let asked = || admit(&[grant(name.as_str(), "", "write")], &place.snapshot, own());
     assert_eq!(asked().unwrap()[0].directory, place.project.join("sub"));
     fs::rename(place.project.join("sub"), place.project.join("kept")).unwrap();
     symlink(&place.outside, place.project.join("sub")).unwrap();

@@ -28,7 +28,6 @@ use placement_resources::ResolvedGrant;
 use placement_store::{Fields, Row, RunnerClaim, StorePaths};
 use placement_transport::{Link, Listener, bind};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -83,6 +82,7 @@ struct Claimed {
     request: LaunchRequest,
     grants: Vec<ResolvedGrant>,
     mechanism: Option<Mechanism>,
+    root: Root,
     attempt_dir: AttemptDir,
     known_digests: Option<KnownDigests>,
     alive: AliveLock,
@@ -99,7 +99,7 @@ impl Claimed {
         };
         let request = row.request().map_err(|_| storage("the stored request is malformed"))?;
         let grants = row.grants().map_err(|_| storage("the stored grants are malformed"))?;
-        let (attempt_dir, digests) = make_attempt_dir(order)?;
+        let (root, attempt_dir) = make_attempt_dir(order)?;
         point("runner.attempt-directory.made");
         let failed = |phrase: &str| {
             NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())
@@ -122,8 +122,11 @@ impl Claimed {
             request,
             grants,
             mechanism: row.mechanism.filter(|_| contained),
+            known_digests: root
+                .digests()
+                .map(|file| KnownDigests::new(file, Arc::new(SystemClock))),
+            root,
             attempt_dir,
-            known_digests: digests.map(|file| KnownDigests::new(file, Arc::new(SystemClock))),
             alive,
             output,
             control,
@@ -153,6 +156,7 @@ impl Claimed {
             request: self.request,
             grants: self.grants,
             mechanism: self.mechanism,
+            root: Some(self.root),
             attempt_dir: self.attempt_dir,
             known_digests: self.known_digests,
             alive: self.alive,
@@ -224,8 +228,8 @@ pub(crate) fn open_root(order: &LaunchOrder) -> Result<Root, ReopenError> {
     Root::reopen(&order.root, DirectoryId { device, inode })
 }
 
-/// Makes the attempt's directory, and opens the file in which digests of programs are kept.
-fn make_attempt_dir(order: &LaunchOrder) -> Result<(AttemptDir, Option<File>), NotStarted> {
+/// Opens the root and makes the attempt's directory in it.
+fn make_attempt_dir(order: &LaunchOrder) -> Result<(Root, AttemptDir), NotStarted> {
     let failed = |phrase: &str| {
         NotStarted::new(EvidenceKind::HomeFailed, Code::Unavailable, phrase.to_owned())
     };
@@ -239,7 +243,7 @@ fn make_attempt_dir(order: &LaunchOrder) -> Result<(AttemptDir, Option<File>), N
         HomeKey::parse(order.home_key.as_str()).map_err(|_| failed("the home key is malformed"))?;
     let attempt_dir =
         root.create_attempt(&key).map_err(|_| failed("the attempt directory could not be made"))?;
-    Ok((attempt_dir, root.digests()))
+    Ok((root, attempt_dir))
 }
 
 fn make_output(

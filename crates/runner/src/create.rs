@@ -42,9 +42,11 @@ impl Runner {
     /// Makes the intent real, answering in between.
     pub(crate) fn materialize(&mut self) -> Result<Ready, NotStarted> {
         let values = self.take_values();
+        let root = self.root.take().expect("an intent is made real once");
         let mut materialization = Materialization::new(Inputs {
             request: self.request.clone(),
             grants: std::mem::take(&mut self.grants),
+            root,
             temporary_base: self.order.tmp_base.clone(),
             search_path: self.order.search_path.clone(),
             values,

@@ -11,7 +11,7 @@ use placement_contract::{
     EvidenceKind, ExecutionState, Exit, LaunchRequest, Mechanism, OnHostLoss, StreamName,
 };
 use placement_executable::KnownDigests;
-use placement_homes::{AliveLock, AttemptDir, StreamEnd};
+use placement_homes::{AliveLock, AttemptDir, Root, StreamEnd};
 use placement_process::{Released, Signals, Tree, TreeEvent, TreeGone};
 use placement_protocol::{ExitNotice, FromRunner, LaunchOrder, StopMode, Writes};
 use placement_store::Row;
@@ -26,6 +26,8 @@ pub(crate) struct Runner {
     pub(crate) request: LaunchRequest,
     pub(crate) grants: Vec<placement_resources::ResolvedGrant>,
     pub(crate) mechanism: Option<Mechanism>,
+    /// The root of the host, until the intent is made real.
+    pub(crate) root: Option<Root>,
     pub(crate) attempt_dir: AttemptDir,
     /// Digests of programs, until the program is measured.
     pub(crate) known_digests: Option<KnownDigests>,

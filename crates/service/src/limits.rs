@@ -1,6 +1,6 @@
 //! The bounds of this crate, each with its unit and its reason.
 
-use placement_contract::limits::{FENCE_MS, SWEEP_RECONCILE_MS};
+use placement_contract::limits::{DEADLINE_MS_MAX, FENCE_MS, SWEEP_RECONCILE_MS};
 use std::time::Duration;
 
 /// How long a control call may take, connecting included: the fence of the contract.
@@ -43,6 +43,9 @@ pub(crate) const OTHER_START: Duration = Duration::from_secs(2);
 /// How long a sweep waits for what it settles: attempts are settled side by side, so each has all of
 /// it.
 pub(crate) const SWEEP: Duration = Duration::from_millis(SWEEP_RECONCILE_MS);
+
+/// How long a launch may wait for its session: as long as the attempt that holds it may run.
+pub(crate) const SESSION_WAIT_MAX: Duration = Duration::from_millis(DEADLINE_MS_MAX);
 
 // The longest look: a runner that is asked and ends without an answer, then its leader, then its tree.
 // What it comes to is heard by the sweep that began it.

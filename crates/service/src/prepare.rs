@@ -9,8 +9,8 @@ use placement_contract::{
 use placement_homes::HomeKey;
 use placement_materialize::reserved_conflict;
 use placement_policy::{check_hint, resolve};
-use placement_resources::{ResolvedGrant, admit};
-use placement_store::{IntendError, NewAttempt};
+use placement_resources::{OwnHome, ResolvedGrant, admit};
+use placement_store::{IntendError, NewAttempt, SessionHolder};
 
 /// What an admitted launch gets.
 struct Admitted<'a> {
@@ -19,6 +19,26 @@ struct Admitted<'a> {
     grants: &'a [ResolvedGrant],
     report: &'a CapabilityReport,
     mechanism: Option<Mechanism>,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPrepared {
+    /// It is refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Another attempt of this owner holds the session.
+    #[error("{0}")]
+    SessionHeld(Box<SessionHolder>),
+}
+
+impl From<NotPrepared> for Refusal {
+    fn from(not_prepared: NotPrepared) -> Self {
+        match not_prepared {
+            NotPrepared::Refused(refusal) => refusal,
+            NotPrepared::SessionHeld(holder) => holder.as_ref().into(),
+        }
+    }
 }
 
 impl Service {
@@ -30,10 +50,21 @@ impl Service {
     ///
     /// # Errors
     /// FORBIDDEN for another owner's request and for a directory that is not admitted; CONFLICT
-    /// for a key or an attempt id that is taken; INVALID, DENIED and UNSUPPORTED as the request and
+    /// for a key or an attempt id that is taken and for a session that another attempt of this owner holds
+    /// until it is exited and cleaned up, which is named; INVALID, DENIED and UNSUPPORTED as the request and
     /// the policy have it; `UNSUPPORTED_CAPABILITY` with what was required and what was measured;
-    /// UNAVAILABLE where it could not be measured; STORAGE. Nothing is recorded then.
+    /// UNAVAILABLE where it could not be measured and where the session's home is none that can be used;
+    /// STORAGE. Nothing is recorded then.
     pub fn prepare(&self, request: &LaunchRequest) -> Result<Attempt, Refusal> {
+        self.try_prepare(request).map_err(Refusal::from)
+    }
+
+    /// Does what [`Service::prepare`] does, and tells a session that is held from other conflicts, so
+    /// that it can be waited for.
+    ///
+    /// # Errors
+    /// As [`Service::prepare`].
+    pub fn try_prepare(&self, request: &LaunchRequest) -> Result<Attempt, NotPrepared> {
         // The request alone.
         let request = &request.clone().checked().map_err(Refusal::from)?;
         check_hint(request)?;
@@ -46,9 +77,11 @@ impl Service {
         }
         check_offered(request)?;
         check_environment(request)?;
+        self.check_session_home(request)?;
         // What the host admits: one snapshot for all of it, and nothing is measured yet.
         let snapshot = self.snapshot();
-        let grants = admit(&request.resources, &snapshot)?;
+        let own = OwnHome { root: &self.inner.root_path, home: &self.home_of(request) };
+        let grants = admit(&request.resources, &snapshot, own)?;
         let resolved = resolve(request, &snapshot)?;
         // What the machine can do.
         let report = self.measured()?;
@@ -90,7 +123,7 @@ impl Service {
         }
     }
 
-    fn record_intent(&self, admitted: &Admitted<'_>) -> Result<Attempt, Refusal> {
+    fn record_intent(&self, admitted: &Admitted<'_>) -> Result<Attempt, NotPrepared> {
         let Admitted { request, digest, grants, report, mechanism } = *admitted;
         let malformed = |_| Refusal::new(Code::Internal, "the request could not be written down");
         let request_json = serde_json::to_string(request).map_err(malformed)?;
@@ -110,9 +143,12 @@ impl Service {
             Ok(recorded) => Ok(recorded.into_attempt()),
             // Another prepare came first since the look for a replay; it is answered as that would.
             Err(error @ IntendError::KeyTaken) => {
-                Err(self.replay(request, digest).err().unwrap_or_else(|| error.into()))
+                Err(self.replay(request, digest).err().unwrap_or_else(|| error.into()).into())
             }
-            Err(error) => Err(error.into()),
+            Err(IntendError::SessionHeld(holder)) => Err(NotPrepared::SessionHeld(holder)),
+            Err(error @ (IntendError::AttemptTaken | IntendError::Store(_))) => {
+                Err(Refusal::from(error).into())
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ use placement_protocol::{
     Environment, Hello, LaunchOrder, LinkKind, Order, OrderReply, RUNNER_ARGUMENT, RootId,
     StoreLocation, Token,
 };
-use placement_resources::{ResolvedGrant, admit};
+use placement_resources::{OwnHome, ResolvedGrant, admit};
 use placement_store::{Attachment, ChildIdentity, Draft, Durability, Fields, Row};
 use placement_transport::{Link, LinkError, Stream, open, pair};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -121,7 +121,8 @@ impl Service {
         request: &LaunchRequest,
         snapshot: &Snapshot,
     ) -> Result<(), Refusal> {
-        let grants = admit(&request.resources, snapshot);
+        let own = OwnHome { root: &self.inner.root_path, home: &self.home_of(request) };
+        let grants = admit(&request.resources, snapshot, own);
         let admitted =
             grants.map_err(|refusal| (EvidenceKind::GrantRefused, refusal)).and_then(|_| {
                 resolve(request, snapshot)

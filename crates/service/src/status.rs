@@ -2,6 +2,7 @@
 
 use crate::Service;
 use crate::service::Found;
+use crate::session::private_home;
 use placement_contract::{AttemptId, Liveness, Refusal, Status, Timestamp};
 use placement_identity::{Presence, ProcessIdentity};
 use placement_store::{ChildIdentity, Row};
@@ -13,19 +14,29 @@ impl Service {
     /// Changes nothing: an observation is returned beside the record, never written over it.
     ///
     /// # Errors
-    /// `NOT_FOUND` for an unknown and a foreign attempt alike; STORAGE.
+    /// `NOT_FOUND` for an unknown and a foreign attempt alike; STORAGE, also where the
+    /// request of a session's attempt does not tell its HOME.
     pub fn status(&self, attempt_id: &AttemptId) -> Result<Status, Refusal> {
         let row = match self.find(attempt_id)? {
             Found::Row(row) => *row,
             Found::Pruned(attempt) => {
                 let liveness = unobserved(self.inner.clock.now(), "the attempt was pruned");
-                return Ok(Status { attempt: *attempt, liveness, runner: None });
+                return Ok(Status {
+                    attempt: *attempt,
+                    liveness,
+                    runner: None,
+                    private_home: None,
+                });
             }
         };
         let liveness = liveness(&row, self.inner.clock.now());
         let unfinished = row.runner.as_ref().is_some_and(|runner| !runner.finished);
         let runner = if unfinished { self.ask_status(&row).ok() } else { None };
-        Ok(Status { attempt: row.attempt(), liveness, runner })
+        let private_home = match row.session_ref {
+            Some(_) => private_home(&row.request()?)?,
+            None => None,
+        };
+        Ok(Status { attempt: row.attempt(), liveness, runner, private_home })
     }
 }
 

@@ -5,8 +5,9 @@ use crate::refusal::{conflict, unavailable};
 use crate::service::Found;
 use crate::stop::IfUncertain;
 use placement_contract::{Attempt, AttemptId, Code, EvidenceKind, ExecutionState, Refusal};
+use placement_policy::is_session_root;
 use placement_protocol::StopMode;
-use placement_resources::{ResolvedGrant, admit};
+use placement_resources::{OwnHome, ResolvedGrant, admit};
 use placement_store::{Draft, Durability, Fields, Row};
 
 /// How often a revocation that was overtaken by somebody else's commit begins again.
@@ -44,13 +45,17 @@ impl Service {
     /// no revocation.
     fn revoked_grant(&self, row: &Row) -> Result<Option<Refusal>, Refusal> {
         let mut snapshot = self.snapshot();
-        for grant in row.grants::<ResolvedGrant>()? {
+        let grants = row.grants::<ResolvedGrant>()?;
+        // A session's home is placement's own, whatever the host lists.
+        for grant in grants.iter().filter(|grant| !is_session_root(&grant.root_ref)) {
             match snapshot.admit_named(&grant.root, grant.access) {
                 Err(refusal) if refusal.code == Code::Forbidden => return Ok(Some(refusal)),
                 Ok(_) | Err(_) => {}
             }
         }
-        match admit(&row.request()?.resources, &snapshot) {
+        let request = row.request()?;
+        let own = OwnHome { root: &self.inner.root_path, home: &self.home_of(&request) };
+        match admit(&request.resources, &snapshot, own) {
             Ok(_) => Ok(None),
             Err(refusal) if refusal.code == Code::Forbidden => Ok(Some(refusal)),
             Err(refusal) => {

@@ -5,12 +5,13 @@ use crate::evidence::{NewRow, insert};
 use crate::find::{exists, load, load_by_key};
 use crate::ledger;
 use crate::row::Row;
+use crate::session::{SessionHolder, holder};
 use crate::sql::{failed, to_column};
 use crate::write::{Durability, Store};
 use placement_contract::evidence::bounded_detail;
 use placement_contract::{
     Attempt, AttemptState, CleanupScope, CleanupState, Code, Digest, EvidenceKind, ExecutionState,
-    ExitObservation, Generation, LaunchRequest, Mechanism, Pruned, Refusal, Timestamp,
+    ExitObservation, Generation, LaunchRequest, Mechanism, Pruned, Refusal, SessionRef, Timestamp,
 };
 use rusqlite::{Transaction, named_params};
 
@@ -65,6 +66,9 @@ pub enum IntendError {
     /// The attempt id is taken; whoever owns it, the text is this one.
     #[error("the attempt id is already recorded")]
     AttemptTaken,
+    /// Another attempt of the owner holds the session.
+    #[error("{0}")]
+    SessionHeld(Box<SessionHolder>),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -76,6 +80,7 @@ impl From<IntendError> for Refusal {
             IntendError::KeyTaken | IntendError::AttemptTaken => {
                 Self::new(Code::Conflict, error.to_string())
             }
+            IntendError::SessionHeld(holder) => holder.as_ref().into(),
             IntendError::Store(error) => error.into(),
         }
     }
@@ -88,7 +93,8 @@ impl Store {
     ///
     /// # Errors
     /// [`IntendError::KeyTaken`] and [`IntendError::AttemptTaken`] where something else is recorded
-    /// already; nothing is stored then.
+    /// already, [`IntendError::SessionHeld`] where another attempt of the owner has the session and is
+    /// not both exited and cleaned up; nothing is stored then.
     pub fn intend(&self, new: &NewAttempt<'_>, detail: &str) -> Result<Intended, IntendError> {
         let attempt_id = &new.request.attempt_id;
         self.write("intent.recorded", Durability::Durable, |transaction| {
@@ -113,6 +119,11 @@ impl Store {
             if exists(transaction, attempt_id)? || ledger::find(transaction, attempt_id)?.is_some()
             {
                 return Err(IntendError::AttemptTaken);
+            }
+            if let Some(session) = &request.session_ref
+                && let Some(holder) = holder(transaction, &request.owner_id, session)?
+            {
+                return Err(IntendError::SessionHeld(Box::new(holder)));
             }
             let at = self.now();
             let first = NewRow {
@@ -147,13 +158,13 @@ fn insert_attempt(
                 attempt_id, owner_id, owner_incarnation, action_id, idempotency_key,
                 request_digest, request_json, grants_json, program, execution_state,
                 cleanup_state, capability, required_cleanup, mechanism, exit_observation,
-                attachment_generation, runner_finished, home_key, evidence_count, chain_head,
-                created_at, updated_at
+                attachment_generation, runner_finished, session_ref, home_key, evidence_count,
+                chain_head, created_at, updated_at
              ) VALUES (
                 :attempt_id, :owner_id, :owner_incarnation, :action_id, :idempotency_key,
                 :request_digest, :request_json, :grants_json, :program, :execution_state,
                 :cleanup_state, :capability, :required_cleanup, :mechanism, :exit_observation,
-                :attachment_generation, 0, :home_key, 1, :chain_head, :at, :at
+                :attachment_generation, 0, :session_ref, :home_key, 1, :chain_head, :at, :at
              )",
             named_params! {
                 ":attempt_id": request.attempt_id.as_str(),
@@ -173,6 +184,7 @@ fn insert_attempt(
                 ":exit_observation": new.exit_observation.label(),
                 ":attachment_generation":
                     to_column(Generation::NONE.number(), "attachment_generation")?,
+                ":session_ref": request.session_ref.as_ref().map(SessionRef::as_str),
                 ":home_key": new.home_key,
                 ":chain_head": new.digest.as_str(),
                 ":at": at.as_str(),

@@ -9,7 +9,7 @@ use crate::write::{Durability, Store};
 use placement_contract::{
     ActionId, Attempt, AttemptId, CleanupScope, CleanupState, Code, Digest, ExecutionState, Exit,
     ExitObservation, ExitSource, Generation, IdempotencyKey, Mechanism, Outcome, OwnerId, Pruned,
-    Refusal, Timestamp,
+    Refusal, SessionRef, Timestamp,
 };
 use rusqlite::{OptionalExtension as _, Transaction, named_params, params};
 
@@ -206,7 +206,7 @@ columns! {
         attempt_id, owner_id, owner_incarnation, action_id, request_digest, program, outcome,
         capability, required_cleanup, mechanism, exit_observation, exit_source, exit_code,
         exit_signal, exit_core, tree_gone_by, attachment_generation, evidence_count, chain_head,
-        created_at, updated_at, pruned_at,
+        created_at, updated_at, pruned_at, session_ref,
     }
 }
 
@@ -242,7 +242,7 @@ fn decode(row: &rusqlite::Row<'_>) -> Result<Pruned, StoreError> {
         created_at: parsed(row, Of::created_at, Timestamp::parse)?,
         updated_at: parsed(row, Of::updated_at, Timestamp::parse)?,
         last_observed_at: None,
-        session_ref: None,
+        session_ref: optional(row, Of::session_ref, |text| SessionRef::parse(text).ok())?,
         notice: None,
         pruned: true,
     };
@@ -270,13 +270,14 @@ fn insert(
                 attempt_id, owner_id, owner_incarnation, action_id, idempotency_key,
                 request_digest, program, outcome, capability, required_cleanup, mechanism,
                 exit_observation, exit_source, exit_code, exit_signal, exit_core, tree_gone_by,
-                attachment_generation, evidence_count, chain_head, created_at, updated_at, pruned_at
+                attachment_generation, evidence_count, chain_head, created_at, updated_at,
+                pruned_at, session_ref
              ) VALUES (
                 :attempt_id, :owner_id, :owner_incarnation, :action_id, :idempotency_key,
                 :request_digest, :program, :outcome, :capability, :required_cleanup, :mechanism,
                 :exit_observation, :exit_source, :exit_code, :exit_signal, :exit_core, :tree_gone_by,
                 :attachment_generation, :evidence_count, :chain_head, :created_at, :updated_at,
-                :pruned_at
+                :pruned_at, :session_ref
              )",
             named_params! {
                 ":attempt_id": row.attempt_id.as_str(),
@@ -303,6 +304,7 @@ fn insert(
                 ":created_at": row.created_at.as_str(),
                 ":updated_at": row.updated_at.as_str(),
                 ":pruned_at": now.as_str(),
+                ":session_ref": row.session_ref.as_ref().map(SessionRef::as_str),
             },
         )
         .map_err(failed("insert the receipt"))?;

@@ -3,6 +3,7 @@
 use crate::open::{Role, StorePaths};
 use crate::write::Store;
 use crate::{Change, Draft, Durability, Fields, NewAttempt, Selection};
+use placement_contract::request::RelativePath;
 use placement_contract::{
     AttemptId, CleanupScope, Clock, EvidenceKind, ExitObservation, IdempotencyKey, LaunchRequest,
     Mechanism, Outcome, OwnerId, Timestamp,
@@ -34,9 +35,15 @@ fn request(attempt: &str) -> LaunchRequest {
     let text = serde_json::json!({
         "idempotency_key": attempt, "owner_id": "local:1", "owner_incarnation": 1,
         "action_id": "act", "attempt_id": attempt, "binding_ref": "b", "policy_ref": "p",
-        "profile_id": "f", "binding_digest": digest, "profile_digest": digest, "resources": [],
-        "launch": {"executable": "/bin/true", "argv": [], "readiness": "started"},
-        "required_cleanup": "process_group",
+        "profile_id": "f", "binding_digest": digest, "profile_digest": digest,
+        "resources": [{
+            "name": "home", "grant_ref": "g", "root_ref": "r", "access": "write",
+            "purpose": "session",
+        }],
+        "launch": {
+            "executable": "/bin/true", "argv": [], "readiness": "started", "home_ref": "home",
+        },
+        "required_cleanup": "process_group", "session_ref": "s",
     });
     LaunchRequest::decode(text.to_string().as_bytes()).unwrap()
 }
@@ -58,6 +65,10 @@ fn do_everything(store: &Store) {
         home_key: None,
     };
     store.intend(&new, "intended").unwrap();
+    let session = request.session_ref.as_ref().unwrap();
+    store.session_holder(&owner, session).unwrap();
+    let path = RelativePath::parse("settings.json").unwrap();
+    store.bind_session_file(&owner, session, &path, &request.digest()).unwrap();
     for selection in
         [Selection::Live, Selection::Unsettled, Selection::Uncleaned, Selection::TreeNotGone]
     {

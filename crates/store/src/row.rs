@@ -7,7 +7,7 @@ use camino::Utf8PathBuf;
 use placement_contract::{
     ActionId, Attempt, AttemptId, AttemptState, CleanupScope, CleanupState, Digest, ExecutionState,
     Exit, ExitObservation, ExitSource, Generation, IdempotencyKey, LaunchRequest, Mechanism,
-    OwnerId, RecipientId, RunnerId, Timestamp,
+    OwnerId, RecipientId, RunnerId, SessionRef, Timestamp,
 };
 use placement_identity::{Observer, Pid, ProcessIdentity};
 use placement_transitions::{Folded, RecordedIdentity};
@@ -61,6 +61,8 @@ pub struct Row {
     pub init: Option<ProcessIdentity>,
     /// The cgroup leaf of its tree.
     pub leaf: Option<Leaf>,
+    /// The retained session that it holds until it is exited and cleaned up.
+    pub session_ref: Option<SessionRef>,
     /// The key of its home.
     pub home_key: Option<String>,
     /// The key of its temporary directory.
@@ -136,7 +138,7 @@ impl Row {
             created_at: self.created_at.clone(),
             updated_at: self.updated_at.clone(),
             last_observed_at: self.last_observed_at.clone(),
-            session_ref: None,
+            session_ref: self.session_ref.clone(),
             notice: None,
             pruned: false,
         }
@@ -153,7 +155,8 @@ impl Row {
         };
         let same = request.attempt_id == self.attempt_id
             && request.owner_id == self.owner_id
-            && request.action_id == self.action_id;
+            && request.action_id == self.action_id
+            && request.session_ref == self.session_ref;
         if same { Ok(request) } else { Err(corrupt) }
     }
 
@@ -200,7 +203,7 @@ columns! {
         runner_start_ticks, runner_boot_id, runner_pidfd_inode, runner_finished, pid, pgid,
         start_ticks, boot_id, pidfd_inode, init_pid, init_pgid, init_start_ticks, init_boot_id,
         init_pidfd_inode, observer_machine_id, observer_pid_namespace, observer_time_namespace,
-        observer_cgroup_namespace, leaf_path, leaf_id, home_key, tmp_key, evidence_count, chain_head,
+        observer_cgroup_namespace, leaf_path, leaf_id, session_ref, home_key, tmp_key, evidence_count, chain_head,
         created_at, updated_at, last_observed_at,
     }
 }
@@ -237,6 +240,7 @@ pub(crate) fn decode(row: &rusqlite::Row<'_>) -> Result<Row, StoreError> {
         child: child(row)?,
         init: init(row)?,
         leaf: leaf(row)?,
+        session_ref: optional(row, At::session_ref, |text| SessionRef::parse(text).ok())?,
         home_key: column(row, At::home_key)?,
         tmp_key: column(row, At::tmp_key)?,
         evidence_count: positive(row, At::evidence_count)?,

@@ -54,6 +54,8 @@ fn meaning(kind: EvidenceKind) -> Meaning {
 
         Kind::HomeCreated
         | Kind::HomeFailed
+        | Kind::SessionAttached
+        | Kind::SessionFailed
         | Kind::EnvironmentFailed
         | Kind::WorkdirFailed
         | Kind::ExecutableMeasured

@@ -178,6 +178,9 @@ impl<'a> Bed<'a> {
         command.args(["--key", &self.key, "--grace", GRACE]);
         command.args(["--on-host-loss", self.scenario.on_host_loss()]);
         command.args(self.contained.option());
+        if let Some(session) = self.scenario.session() {
+            command.args(["--session", session]);
+        }
         command.arg("--").args(self.scenario.program(&self.work()));
     }
 
@@ -236,6 +239,13 @@ impl<'a> Bed<'a> {
     /// Says whether the child has come to where it lives on.
     pub(super) fn is_up(&self) -> bool {
         self.work().join("up").exists()
+    }
+
+    /// Says whether what a child left in the home of its session is there.
+    pub(super) fn has_turns(&self) -> bool {
+        let sessions = self.root().join("sessions");
+        let mut entries = sessions.read_dir_utf8().into_iter().flatten().flatten();
+        entries.any(|entry| entry.path().join("home/turns").is_file())
     }
 
     /// Says whether the home of the attempt is there.

@@ -35,6 +35,8 @@ pub(super) struct Look {
     /// What does not fit between the evidence and the row.
     pub(super) faults: Vec<String>,
     pub(super) has_home: bool,
+    /// What a child left in the home of its session is there.
+    pub(super) has_turns: bool,
     /// How often the child ran.
     pub(super) runs: usize,
     /// Processes that carry the attempt's marker and run.
@@ -114,6 +116,7 @@ impl Facts {
             evidence,
             faults,
             has_home,
+            has_turns: bed.has_turns(),
             runs: bed.runs(),
             live,
         });

@@ -25,6 +25,7 @@ pub(super) fn judge(job: &Job, facts: &Facts) -> (String, Vec<String>) {
     if facts.touched {
         broken.push("a stranger with the number of a dead process was signalled".to_owned());
     }
+    broken.extend(session_is_gone(job, facts));
     broken.extend(undecided_without_reason(job, facts));
     broken.extend(something_is_left(facts));
     broken.extend(output::broken(job, facts));
@@ -69,6 +70,14 @@ fn home_is_gone_under_a_process(facts: &Facts, look: &Look) -> Option<String> {
     }
     (look.moment == Moment::End && gone && !complete)
         .then(|| "the home is gone and the cleanup is not complete".to_owned())
+}
+
+/// What a session's home has stays, whatever becomes of its attempts.
+fn session_is_gone(job: &Job, facts: &Facts) -> Option<String> {
+    job.scenario.session()?;
+    // A child leaves its file there before it says that it ran.
+    let gone = facts.looks.iter().any(|look| look.runs > 0 && !look.has_turns);
+    gone.then(|| "what the child left in the home of its session is gone".to_owned())
 }
 
 /// An attempt may stay undecided only where the one proof of its tree died with its runner, and

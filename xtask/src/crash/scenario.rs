@@ -55,7 +55,10 @@ impl Scenario {
              [ $((i % 8)) -eq 0 ] && sleep 0.02; done"
         );
         let tree = "sleep 300 >/dev/null 2>&1 & setsid sleep 300 >/dev/null 2>&1 &";
-        let ran = "echo ran >> children";
+        let ran = match self.session() {
+            Some(_) => "echo ran >> \"$HOME/turns\"; echo ran >> children",
+            None => "echo ran >> children",
+        };
         let script = match self {
             Self::Ends | Self::Twins => format!("{ran}; {lines}; exit 7"),
             Self::Leaves => format!("{ran}; {tree} {lines}; exit 0"),
@@ -66,6 +69,14 @@ impl Scenario {
             Self::Refused => return vec![work.join("broken").into_string()],
         };
         vec!["/bin/sh".to_owned(), "-c".to_owned(), script]
+    }
+
+    /// The session that it goes on with, in whose home the child then leaves a file.
+    pub(super) const fn session(self) -> Option<&'static str> {
+        match self {
+            Self::Ends | Self::Leaves | Self::Lost | Self::Refused => Some("campaign"),
+            Self::Stopped | Self::Twins => None,
+        }
     }
 
     /// Whether the child outlives its host.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The functions that read as the path of one launch, from its admission to its cleanup.
 const PATH: &[(&str, &str)] = &[
-    ("crates/service/src/prepare.rs", "prepare"),
+    ("crates/service/src/prepare.rs", "try_prepare"),
     ("crates/service/src/start.rs", "start"),
     ("crates/service/src/start.rs", "spawn"),
     ("crates/runner/src/run.rs", "run"),
@@ -46,6 +46,8 @@ const LOOKS: &[&str] = &[
     "check_owner",
     "check_offered",
     "check_environment",
+    "check_session_home",
+    "home_of",
     "gone_or_late",
     // It only puts values together.
     "c_strings",

@@ -6,15 +6,11 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub(crate) struct LaterOptions {
     #[arg(long, hide = true)]
-    session: Option<String>,
-    #[arg(long, hide = true)]
     secret: Vec<String>,
     #[arg(long, hide = true)]
     worktree: bool,
     #[arg(long, hide = true)]
     confine: Option<String>,
-    #[arg(long, hide = true)]
-    wait_session: Option<String>,
     #[arg(long, hide = true)]
     wait_login: Option<String>,
 }
@@ -23,11 +19,9 @@ impl LaterOptions {
     /// Returns the first option that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
         let given = [
-            ("--session", self.session.is_some()),
             ("--secret", !self.secret.is_empty()),
             ("--worktree", self.worktree),
             ("--confine", self.confine.is_some()),
-            ("--wait-session", self.wait_session.is_some()),
             ("--wait-login", self.wait_login.is_some()),
         ];
         given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))

@@ -14,6 +14,12 @@ pub(crate) struct LaunchArgs {
     /// Launch policy [default: the one that the configuration file names, else placement.default]
     #[arg(long, value_name = "NAME")]
     pub(crate) policy: Option<String>,
+    /// Goes on with this session: HOME is its retained home, for one attempt at a time
+    #[arg(long, value_name = "REF")]
+    pub(crate) session: Option<String>,
+    /// Waits this long, such as 10m, for a session that another attempt holds [default: not at all]
+    #[arg(long, value_parser = duration, value_name = "DURATION", requires = "session")]
+    pub(crate) wait_session: Option<Duration>,
     /// Working directory [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<Utf8PathBuf>,

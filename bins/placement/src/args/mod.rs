@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn the_help_names_nothing_of_later_versions() {
         let help = Cli::command().render_long_help().to_string();
-        for word in ["worktree", "--secret", "--session"] {
+        for word in ["worktree", "--secret", "--wait-login"] {
             assert!(!help.contains(word), "{word}");
         }
     }

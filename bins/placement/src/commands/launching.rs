@@ -2,8 +2,11 @@
 
 use crate::args::{LaunchArgs, MechanismName, Scope, StopOrKeep};
 use crate::failure::Failure;
+use crate::progress::Awaiting;
+use crate::signals::Signals;
 use camino::Utf8PathBuf;
-use placement::{AttemptHandle, CleanupScope, Launch, Leftovers, Mechanism, OnHostLoss};
+use placement::{AttemptHandle, CleanupScope, Launch, Leftovers, Mechanism, OnHostLoss, Placement};
+use std::ops::ControlFlow;
 
 /// Refuses what this version knows by name and does not offer.
 pub(crate) fn refuse_later(arguments: &LaunchArgs) -> Result<(), Failure> {
@@ -51,6 +54,12 @@ pub(crate) fn launch(arguments: &LaunchArgs, default: OnHostLoss) -> Result<Laun
     if let Some(policy) = &arguments.policy {
         launch = launch.policy(policy);
     }
+    if let Some(session) = &arguments.session {
+        launch = launch.session(session);
+    }
+    if let Some(patience) = arguments.wait_session {
+        launch = launch.wait_session(patience);
+    }
     if let Some(scope) = arguments.require {
         launch = launch.require(match scope {
             Scope::DirectProcess => CleanupScope::DirectProcess,
@@ -87,6 +96,32 @@ pub(crate) fn launch(arguments: &LaunchArgs, default: OnHostLoss) -> Result<Laun
         launch = launch.no_transcript();
     }
     Ok(launch)
+}
+
+/// Launches; says on a terminal what is awaited, and waits for no session once a signal came.
+pub(crate) fn begin(
+    host: &Placement,
+    launch: &Launch,
+    signals: Option<&Signals>,
+) -> Result<AttemptHandle, Failure> {
+    let mut awaited = Some(Awaiting::start("waiting for the program to start"));
+    let mut holder = None;
+    let mut interrupted = false;
+    let launched = host.launch_waiting(launch, |held| {
+        if holder.as_ref() != Some(held) {
+            // The former line is not said any more before this one is begun.
+            drop(awaited.take());
+            awaited = Some(Awaiting::start(format!("waiting: {held}")));
+            holder = Some(held.clone());
+        }
+        interrupted = signals.is_some_and(Signals::came);
+        if interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    drop(awaited);
+    match launched {
+        Err(_) if interrupted => Err(Failure::Interrupted),
+        launched => Ok(launched?),
+    }
 }
 
 /// Says that nothing was launched now, and what is followed instead.

@@ -18,17 +18,24 @@ pub(crate) fn run(all: bool, context: &Context) -> Result<u8, Failure> {
         return Ok(code);
     }
     let now = SystemClock.now();
-    let heads = ["ATTEMPT", "STATE", "CLEANUP", "CONTAINED", "AGE", "PROGRAM"];
-    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    // A column for whoever uses sessions, and none for the others.
+    let has_sessions = attempts.iter().any(|attempt| attempt.session_ref.is_some());
+    let session = |text: String| has_sessions.then_some(text);
+    let line = |before: [String; 5], session: Option<String>, program: String| {
+        before.into_iter().chain(session).chain([program]).collect::<Vec<_>>()
+    };
+    let heads = ["ATTEMPT", "STATE", "CLEANUP", "CONTAINED", "AGE"].map(str::to_owned);
+    let mut rows = vec![line(heads, session("SESSION".to_owned()), "PROGRAM".to_owned())];
     for attempt in attempts {
-        rows.push(vec![
+        let columns = [
             attempt.attempt_id.to_string(),
             state(&host, &attempt),
             attempt.cleanup_state.to_string(),
             render::contained(&attempt),
             render::age(&attempt.created_at, &now),
-            attempt.program,
-        ]);
+        ];
+        let held = attempt.session_ref.map_or_else(|| "-".to_owned(), |held| held.to_string());
+        rows.push(line(columns, session(held), attempt.program));
     }
     render::table(&rows, context.style())?;
     Ok(code)

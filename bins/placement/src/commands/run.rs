@@ -6,7 +6,6 @@ use super::stdin::Source;
 use crate::args::LaunchArgs;
 use crate::context::Context;
 use crate::failure::{Failure, say};
-use crate::progress::Awaiting;
 use crate::signals::Signals;
 use camino::{Utf8Path, Utf8PathBuf};
 use placement::{End, Exit, OnHostLoss, Placement};
@@ -20,9 +19,7 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
     if !matches!(source, Source::None) {
         launch = launch.stdin_pipe();
     }
-    let awaited = Awaiting::start("waiting for the program to start");
-    let attempt = host.launch(launch)?;
-    drop(awaited);
+    let attempt = launching::begin(&host, &launch, Some(&signals))?;
     let style = context.style();
     if style.verbose {
         say(&format!("attempt {}", attempt.id()));

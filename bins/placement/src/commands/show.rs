@@ -41,6 +41,9 @@ fn recorded(attempt: &Attempt) -> Vec<Vec<String>> {
     if let Some(proof) = &attempt.tree_gone_by {
         rows.push(row("tree gone by", &proof));
     }
+    if let Some(session) = &attempt.session_ref {
+        rows.push(row("session", session));
+    }
     if let Some(home) = &attempt.home_ref {
         rows.push(row("home", &home));
     }

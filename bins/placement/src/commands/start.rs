@@ -6,7 +6,6 @@ use crate::args::LaunchArgs;
 use crate::context::Context;
 use crate::exit_code;
 use crate::failure::{Failure, say};
-use crate::progress::Awaiting;
 use crate::render;
 use placement::OnHostLoss;
 use placement::limits::STDIN_BYTES_MAX;
@@ -22,9 +21,7 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
         Source::Own => launch.stdin_pipe(),
         Source::File(file) => launch.stdin_text(whole_text(file)?),
     };
-    let awaited = Awaiting::start("waiting for the program to start");
-    let attempt = host.launch(launch)?;
-    drop(awaited);
+    let attempt = launching::begin(&host, &launch, None)?;
     if attempt.is_replay() {
         say(&launching::replayed(&attempt)?);
     }

@@ -5,7 +5,6 @@ use super::{follow, launching, shown};
 use crate::args::LaunchArgs;
 use crate::context::{Context, Style};
 use crate::failure::{Failure, say};
-use crate::progress::Awaiting;
 use crate::signals::Signals;
 use placement::{Code, OnHostLoss, Refusal};
 
@@ -22,9 +21,7 @@ pub(crate) fn run(arguments: &LaunchArgs, context: &Context) -> Result<u8, Failu
         size.rows(),
         context.term(),
     );
-    let awaited = Awaiting::start("waiting for the program to start");
-    let attempt = host.launch(launch)?;
-    drop(awaited);
+    let attempt = launching::begin(&host, &launch, Some(&signals))?;
     if style.verbose {
         say(&format!("attempt {}", attempt.id()));
     }

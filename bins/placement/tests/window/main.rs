@@ -7,6 +7,7 @@ mod ends;
 mod evidence;
 mod refused;
 mod seat;
+mod session;
 mod showing;
 
 use placement::{AttemptId, Launch};

@@ -128,7 +128,7 @@ impl CheckedProjection {
     fn admit_file(&self, scope: &ProjectionScope<'_>) -> Result<(), Refusal> {
         let request = scope.request;
         let home = request.launch.provider_home.as_ref();
-        let retained = request.session_ref.is_some() && request.launch.home_ref.is_some();
+        let retained = request.retained_session().is_some();
         if !retained && !home.is_some_and(|home| home.private) {
             return Err(self.denied("needs a retained session or a private home"));
         }

@@ -165,6 +165,11 @@ impl LaunchRequest {
         exact::checked(&self)
     }
 
+    /// Returns the session whose retained home is the launch's own; without one the attempt's is.
+    pub fn retained_session(&self) -> Option<&SessionRef> {
+        self.session_ref.as_ref().filter(|_| self.launch.home_ref.is_some())
+    }
+
     /// Returns the digest that identifies this request on a retry.
     pub fn digest(&self) -> Digest {
         Digest::of_value(REQUEST_REVISION, self)

@@ -8,7 +8,6 @@ type Later = (&'static str, fn(&LaunchRequest) -> bool);
 
 /// What is refused, in the order of the request. A line goes when its field is honoured.
 const NOT_OFFERED: &[Later] = &[
-    ("launch.home_ref", |request| request.launch.home_ref.is_some()),
     ("launch.required_files", |request| !request.launch.required_files.is_empty()),
     ("launch.login", |request| request.launch.login.is_some()),
     ("launch.provider_home", |request| request.launch.provider_home.is_some()),
@@ -18,7 +17,6 @@ const NOT_OFFERED: &[Later] = &[
     ("gateway", |request| request.gateway.is_some()),
     ("environment_refs", |request| !request.environment_refs.is_empty()),
     ("projections", |request| !request.projections.is_empty()),
-    ("session_ref", |request| request.session_ref.is_some()),
     ("options.worktree", |request| request.options.worktree.is_some()),
     ("supervision.confine", |request| request.supervision.confine == Confine::WriteRoots),
 ];

@@ -21,6 +21,8 @@ mod ordinary_user;
 #[cfg(test)]
 mod root;
 #[cfg(test)]
+mod session;
+#[cfg(test)]
 mod settled;
 #[cfg(test)]
 mod support;

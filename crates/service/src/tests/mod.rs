@@ -11,6 +11,7 @@ mod prune;
 mod reconcile;
 mod reconcile_table;
 mod resolve;
+mod session;
 mod simulation;
 mod start;
 mod stop;

@@ -12,6 +12,7 @@ mod list;
 mod open;
 mod race;
 mod record;
+mod session;
 mod support;
 mod upgrade;
 mod verify;
