@@ -63,6 +63,20 @@ impl Selection {
         }
     }
 
+    /// Compares the owner only where one is asked for, so that the index by owner is of use.
+    ///
+    /// Not where an index holds only what is open: by its owner SQLite would read a whole history,
+    /// as the plus keeps it from doing.
+    const fn of_owner(self, owner: Option<&OwnerId>) -> &'static str {
+        match (owner, self) {
+            (None, _) => "?1 IS NULL",
+            (Some(_), Self::All) => "owner_id = ?1",
+            (Some(_), Self::Live | Self::Unsettled | Self::Uncleaned | Self::TreeNotGone) => {
+                "+owner_id = ?1"
+            }
+        }
+    }
+
     const fn order(self) -> &'static str {
         match self {
             Self::All => "created_at DESC, attempt_id",
@@ -116,7 +130,7 @@ impl Store {
             "SELECT {} FROM placement_attempts WHERE {} AND {} ORDER BY {} LIMIT ?2",
             At::SELECTED,
             selection.condition(),
-            of_owner(owner),
+            selection.of_owner(owner),
             selection.order()
         );
         self.read(|transaction| {
@@ -148,7 +162,7 @@ impl Store {
         let sql = format!(
             "SELECT count(*) FROM placement_attempts WHERE {} AND {}",
             selection.condition(),
-            of_owner(owner)
+            selection.of_owner(owner)
         );
         self.read(|transaction| {
             let count: i64 = transaction
@@ -185,14 +199,6 @@ impl Store {
             }
             Ok(touched)
         })
-    }
-}
-
-/// Compares the owner only where one is asked for, so that the index by owner is of use.
-const fn of_owner(owner: Option<&OwnerId>) -> &'static str {
-    match owner {
-        Some(_) => "owner_id = ?1",
-        None => "?1 IS NULL",
     }
 }
 

@@ -10,7 +10,12 @@ use placement_contract::{
 use placement_testkit::TempRoot;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+
+/// How many steps of SQLite's machine one history may cost more than another: those of a page more in
+/// some tree are none, and a scan takes one for each row at least.
+const MORE_STEPS_MAX: u64 = 64;
 
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
@@ -86,6 +91,61 @@ fn do_everything(store: &Store) {
     let row = store.record(&change, Durability::Normal).unwrap();
     store.settled(&owner, &Epoch.now(), None).unwrap();
     store.prune(&row, Outcome::NotStarted).unwrap();
+}
+
+/// Fills a store with attempts that are over, each with evidence, and with as many receipts.
+fn add_history(connection: &rusqlite::Connection, size: u32) {
+    let digest = "d".repeat(64);
+    let at = "strftime('%Y-%m-%dT%H:%M:%fZ', 1700000000 + n, 'unixepoch')";
+    let numbers =
+        format!("numbers(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM numbers WHERE n < {size})");
+    let columns = "attempt_id, idempotency_key, owner_id, owner_incarnation, action_id,
+        request_digest, program, capability, required_cleanup, exit_observation,
+        attachment_generation, evidence_count, chain_head, created_at, updated_at";
+    let values = format!(
+        "'local:1', 1, 'act', '{digest}', 'true', 'contained_tree', 'process_group',
+         'independent', 1, 1, '{digest}', {at}, {at}"
+    );
+    let history = format!(
+        "BEGIN;
+         INSERT INTO placement_attempts ({columns}, request_json, execution_state, cleanup_state,
+             runner_finished)
+         WITH RECURSIVE {numbers}
+         SELECT 'old-' || n, 'old-' || n, {values}, '{{}}', 'exited', 'complete', 1 FROM numbers;
+         INSERT INTO placement_evidence
+         SELECT attempt_id, 1, created_at, 'intent.recorded', NULL, 'intended/pending', '', '{digest}'
+         FROM placement_attempts;
+         INSERT INTO placement_ledger ({columns}, outcome, pruned_at)
+         WITH RECURSIVE {numbers}
+         SELECT 'gone-' || n, 'gone-' || n, {values}, 'exited', {at} FROM numbers;
+         COMMIT;"
+    );
+    connection.execute_batch(&history).unwrap();
+}
+
+/// Counts the steps of SQLite's machine for everything that is done all the time.
+fn steps_among(size: u32) -> u64 {
+    let root = TempRoot::new();
+    let mut store =
+        Store::open(&StorePaths::below(root.path()), Role::Service, Arc::new(Epoch)).unwrap();
+    add_history(store.connection_mut(), size);
+    let steps = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&steps);
+    let step = move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    store.connection_mut().progress_handler(1, Some(step)).unwrap();
+    do_everything(&store);
+    steps.load(Ordering::Relaxed)
+}
+
+#[test]
+fn no_statement_takes_more_steps_after_a_hundred_times_the_history() {
+    let (short, long) = (steps_among(1_000), steps_among(100_000));
+    println!("{short} steps after 10^3 attempts, {long} after 10^5");
+    assert!(short > 1_000, "{short}");
+    assert!(long <= short + MORE_STEPS_MAX, "{short} and {long}");
 }
 
 #[test]
