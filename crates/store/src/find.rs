@@ -8,8 +8,8 @@ use crate::write::{Durability, Store};
 use placement_contract::{AttemptId, IdempotencyKey, OwnerId, Timestamp};
 use rusqlite::{Transaction, params};
 
-/// Which attempts are listed, and in which order; of those unobserved equally long, the first to be
-/// intended comes first.
+/// Which attempts are listed, and in which order. Of those that are equal in it, the first to be
+/// intended comes first; where the newest comes first, the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
     /// Every one, the newest first.
@@ -79,7 +79,7 @@ impl Selection {
 
     const fn order(self) -> &'static str {
         match self {
-            Self::All => "created_at DESC, attempt_id",
+            Self::All => "created_at DESC, rowid DESC",
             Self::Live | Self::Unsettled | Self::Uncleaned | Self::TreeNotGone => {
                 "observed_at, rowid"
             }
