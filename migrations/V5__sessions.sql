@@ -27,4 +27,4 @@ BEGIN
     SELECT raise(ABORT, 'the first digest of a file stays');
 END;
 
-UPDATE placement_store_binding SET schema = 4;
+UPDATE placement_store_binding SET schema = 5;
