@@ -7,7 +7,7 @@ fn program() -> Program {
 }
 
 /// What is known only to be refused by name.
-const NOT_OFFERED: [&str; 3] = ["worktree", "wait-session", "wait-login"];
+const NOT_OFFERED: [&str; 2] = ["worktree", "wait-login"];
 
 #[test]
 fn every_shell_gets_completions_of_what_is_offered() {
