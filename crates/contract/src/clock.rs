@@ -1,11 +1,14 @@
 //! Wall time, for display and records only; waiting uses the monotonic clock.
 
+use jiff::fmt::temporal::DateTimePrinter;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// A moment in UTC with milliseconds, in the one form `YYYY-MM-DDTHH:MM:SS.mmmZ`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Timestamp(String);
+
+const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 impl Timestamp {
     /// Makes a timestamp from milliseconds since 1970 in UTC.
@@ -17,7 +20,7 @@ impl Timestamp {
         let bounded = unix_ms.clamp(YEAR_0_MS, YEAR_9999_END_MS);
         let moment =
             jiff::Timestamp::from_millisecond(bounded).expect("clamped to the years 0-9999");
-        Self(moment.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
+        Self(PRINTER.timestamp_to_string(&moment))
     }
 
     /// Parses the one form; the text must read back exactly as given.

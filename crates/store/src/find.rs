@@ -2,14 +2,14 @@
 
 use crate::error::StoreError;
 use crate::limits::LIST_MAX;
-use crate::row::{At, Row, decode};
+use crate::row::{ATTEMPTS, At, Row, decode};
 use crate::sql::{column, failed};
 use crate::write::{Durability, Store};
 use placement_contract::{AttemptId, IdempotencyKey, OwnerId, Timestamp};
 use rusqlite::{Transaction, params};
 
-/// Which attempts are listed, and in which order; of those unobserved equally long, the first to be
-/// intended comes first.
+/// Which attempts are listed, and in which order. Of those that are equal in it, the first to be
+/// intended comes first; where the newest comes first, the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
     /// Every one, the newest first.
@@ -63,11 +63,25 @@ impl Selection {
         }
     }
 
+    /// Returns the table by the index that holds only such attempts: without its name, SQLite takes
+    /// the one by owner, and reads the whole history.
+    const fn table(self) -> &'static str {
+        match self {
+            Self::All => "placement_attempts",
+            Self::Live | Self::Unsettled => {
+                "placement_attempts INDEXED BY placement_attempts_unsettled"
+            }
+            Self::Uncleaned | Self::TreeNotGone => {
+                "placement_attempts INDEXED BY placement_attempts_uncleaned"
+            }
+        }
+    }
+
     const fn order(self) -> &'static str {
         match self {
-            Self::All => "created_at DESC, attempt_id",
+            Self::All => "created_at DESC, rowid DESC",
             Self::Live | Self::Unsettled | Self::Uncleaned | Self::TreeNotGone => {
-                "last_observed_at, rowid"
+                "observed_at, rowid"
             }
         }
     }
@@ -112,12 +126,17 @@ impl Store {
         selection: Selection,
         limit: u32,
     ) -> Result<Listing, StoreError> {
+        // Which ones is told first: only those are read whole.
         let sql = format!(
-            "SELECT {} FROM placement_attempts WHERE {} AND {} ORDER BY {} LIMIT ?2",
+            "SELECT {} FROM {ATTEMPTS} WHERE rowid IN (
+                SELECT rowid FROM {table} LEFT JOIN placement_observations USING (attempt_id)
+                WHERE {condition} AND {of_owner} ORDER BY {order} LIMIT ?2
+             ) ORDER BY {order}",
             At::SELECTED,
-            selection.condition(),
-            of_owner(owner),
-            selection.order()
+            table = selection.table(),
+            condition = selection.condition(),
+            of_owner = of_owner(owner),
+            order = selection.order(),
         );
         self.read(|transaction| {
             let mut statement =
@@ -146,7 +165,8 @@ impl Store {
     /// [`StoreError`] where the store cannot be read.
     pub fn count(&self, owner: Option<&OwnerId>, selection: Selection) -> Result<u64, StoreError> {
         let sql = format!(
-            "SELECT count(*) FROM placement_attempts WHERE {} AND {}",
+            "SELECT count(*) FROM {} WHERE {} AND {}",
+            selection.table(),
             selection.condition(),
             of_owner(owner)
         );
@@ -160,9 +180,9 @@ impl Store {
 
     /// Notes that attempts were looked at once more; adds no evidence.
     ///
-    /// One transaction for all of them. The stamp is later than that of any other open attempt, also
-    /// after the wall clock was set back, so that who takes the longest unobserved first takes
-    /// others next. Returns how many of the attempts there are.
+    /// One transaction for all of them. The stamp is later than that of any other attempt, also after
+    /// the wall clock was set back, so that who takes the longest unobserved first takes others next.
+    /// Returns how many of the attempts there are.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be written.
@@ -174,7 +194,9 @@ impl Store {
             let stamp = later_than_others(transaction, self.now())?;
             let mut touch = transaction
                 .prepare_cached(
-                    "UPDATE placement_attempts SET last_observed_at = ?1 WHERE attempt_id = ?2",
+                    "INSERT INTO placement_observations (attempt_id, observed_at)
+                     SELECT attempt_id, ?1 FROM placement_attempts WHERE attempt_id = ?2
+                     ON CONFLICT (attempt_id) DO UPDATE SET observed_at = excluded.observed_at",
                 )
                 .map_err(failed("note an observation"))?;
             let mut touched = 0;
@@ -200,22 +222,15 @@ fn later_than_others(
     transaction: &Transaction<'_>,
     now: Timestamp,
 ) -> Result<Timestamp, StoreError> {
-    let mut later = now;
-    for open in [Selection::Unsettled, Selection::Uncleaned] {
-        let sql = format!(
-            "SELECT max(last_observed_at) FROM placement_attempts WHERE {}",
-            open.condition()
-        );
-        let latest: Option<String> = transaction
-            .prepare_cached(&sql)
-            .and_then(|mut latest| latest.query_row([], |row| row.get(0)))
-            .map_err(failed("find the latest observation"))?;
-        // A stamp that does not parse is that row's own damage.
-        if let Some(latest) = latest.as_deref().and_then(Timestamp::parse) {
-            later = later.max(Timestamp::from_unix_ms(latest.unix_ms() + 1));
-        }
-    }
-    Ok(later)
+    let latest: Option<String> = transaction
+        .prepare_cached("SELECT max(observed_at) FROM placement_observations")
+        .and_then(|mut latest| latest.query_row([], |row| row.get(0)))
+        .map_err(failed("find the latest observation"))?;
+    // A stamp that does not parse is that row's own damage.
+    Ok(match latest.as_deref().and_then(Timestamp::parse) {
+        Some(latest) => now.max(Timestamp::from_unix_ms(latest.unix_ms() + 1)),
+        None => now,
+    })
 }
 
 pub(crate) fn load(
@@ -251,7 +266,7 @@ fn one(
     condition: &str,
     values: &[&str],
 ) -> Result<Option<Row>, StoreError> {
-    let sql = format!("SELECT {} FROM placement_attempts WHERE {condition}", At::SELECTED);
+    let sql = format!("SELECT {} FROM {ATTEMPTS} WHERE {condition}", At::SELECTED);
     let mut statement = transaction.prepare_cached(&sql).map_err(failed("read an attempt"))?;
     let mut found =
         statement.query(rusqlite::params_from_iter(values)).map_err(failed("read an attempt"))?;

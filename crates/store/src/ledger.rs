@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::find::{CorruptRow, load};
 use crate::limits::SETTLED_PAGE;
-use crate::row::{self, At, ExitColumns, Row};
+use crate::row::{self, ATTEMPTS, At, ExitColumns, Row};
 use crate::sql::{column, columns, failed, number, optional, parsed, to_column};
 use crate::write::{Durability, Store};
 use placement_contract::{
@@ -75,7 +75,7 @@ impl Store {
         let (at, id) = after.map_or(("", ""), |last| (&*last.updated_at, &*last.attempt_id));
         let values = params![owner.as_str(), unchanged_since.as_str(), at, id, SETTLED_PAGE];
         let sql = format!(
-            "SELECT {} FROM placement_attempts
+            "SELECT {} FROM {ATTEMPTS}
              WHERE execution_state = 'exited' AND cleanup_state = 'complete'
                  AND owner_id = ?1 AND updated_at <= ?2 AND (updated_at, attempt_id) > (?3, ?4)
              ORDER BY updated_at, attempt_id LIMIT ?5",
@@ -129,10 +129,13 @@ impl Store {
                 return Err(PruneError::Changed);
             }
             insert(transaction, &row, outcome, &self.now())?;
-            // In this order: evidence and token refer to the attempt.
-            for table in
-                ["placement_evidence", "placement_runner_authorities", "placement_attempts"]
-            {
+            // In this order: all the others refer to the attempt.
+            for table in [
+                "placement_evidence",
+                "placement_runner_authorities",
+                "placement_observations",
+                "placement_attempts",
+            ] {
                 let sql = format!("DELETE FROM {table} WHERE attempt_id = ?1");
                 transaction
                     .execute(&sql, [attempt_id.as_str()])

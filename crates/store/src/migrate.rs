@@ -4,7 +4,7 @@ use crate::open::OpenError;
 use rusqlite::{Connection, OptionalExtension as _};
 
 /// The schema that this version reads and writes: the number of the last migration.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 const HISTORY: &str = "placement_schema_migrations";
 

@@ -412,6 +412,8 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(LOCK_WAIT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    // Without it a cached statement may be planned again for every value that is bound to it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // A launch never pays for taking the log in: neither at a commit nor at the last close.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;

@@ -1,4 +1,5 @@
-//! Every statement of the store is answered by an index, however long the history is.
+//! Every statement of the store is answered by an index, and takes the same steps however long the
+//! history is.
 
 use crate::open::{Role, StorePaths};
 use crate::write::Store;
@@ -8,8 +9,10 @@ use placement_contract::{
     Mechanism, Outcome, OwnerId, Timestamp,
 };
 use placement_testkit::TempRoot;
+use rusqlite::StatementStatus;
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -118,4 +121,80 @@ fn no_statement_reads_the_whole_history() {
             assert!(!step.starts_with("SCAN") || is_small, "{step}: {sql}");
         }
     }
+}
+
+thread_local! {
+    /// Each statement, and how many steps of SQLite's machine it has taken so far.
+    static STEPS: RefCell<BTreeMap<String, i32>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+fn count(event: TraceEvent<'_>) {
+    if let TraceEvent::Profile(statement, _) = event {
+        let taken = statement.get_status(StatementStatus::VmStep);
+        STEPS.with_borrow_mut(|steps| steps.insert(statement.sql().into_owned(), taken));
+    }
+}
+
+/// Copies a settled attempt of the owner who does everything, with its evidence.
+fn grow(store: &mut Store, history: u32) {
+    let id = AttemptId::parse("old").unwrap();
+    let request = request("old");
+    let new = NewAttempt {
+        request: &request,
+        digest: &request.digest(),
+        request_json: &serde_json::to_string(&request).unwrap(),
+        grants_json: None,
+        capability: CleanupScope::ContainedTree,
+        exit_observation: ExitObservation::Independent,
+        mechanism: Some(Mechanism::Cgroup),
+        home_key: None,
+    };
+    store.intend(&new, "intended").unwrap();
+    let rows = [Draft::new(EvidenceKind::StopBeforeStart, "nobody had claimed it")];
+    let fields = &Fields::default();
+    let stop =
+        Change { attempt_id: &id, expect: None, expect_generation: None, rows: &rows, fields };
+    store.record(&stop, Durability::Normal).unwrap();
+    let connection = store.connection_mut();
+    for (table, renamed) in
+        [("placement_attempts", "attempt_id idempotency_key"), ("placement_evidence", "attempt_id")]
+    {
+        let columns: Vec<String> = connection
+            .prepare(&format!("SELECT name FROM pragma_table_info('{table}')"))
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        let copied: Vec<&str> = columns
+            .iter()
+            .map(|name| if renamed.contains(name.as_str()) { "'old-' || n" } else { name })
+            .collect();
+        let sql = format!(
+            "WITH RECURSIVE numbers(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM numbers WHERE n < {history})
+             INSERT INTO {table} ({}) SELECT {} FROM numbers, {table} WHERE attempt_id = 'old'",
+            columns.join(", "),
+            copied.join(", ")
+        );
+        connection.execute_batch(&sql).unwrap();
+    }
+}
+
+fn steps_among(history: u32) -> BTreeMap<String, i32> {
+    let root = TempRoot::new();
+    let mut store =
+        Store::open(&StorePaths::below(root.path()), Role::Service, Arc::new(Epoch)).unwrap();
+    grow(&mut store, history);
+    let counted = TraceEventCodes::SQLITE_TRACE_PROFILE;
+    store.connection_mut().trace_v2(counted, Some(count)).unwrap();
+    do_everything(&store);
+    STEPS.take()
+}
+
+#[test]
+fn no_statement_takes_more_steps_among_a_long_history() {
+    let (short, long) = (steps_among(200), steps_among(20_000));
+    assert!(short.len() > 20 && short.keys().eq(long.keys()), "{short:#?} {long:#?}");
+    let grown: Vec<_> = short.iter().filter(|(sql, taken)| long[*sql] > **taken + 16).collect();
+    assert!(grown.is_empty(), "{grown:#?}");
 }

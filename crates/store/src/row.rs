@@ -190,6 +190,10 @@ impl Row {
     }
 }
 
+/// Where they are selected from.
+pub(crate) const ATTEMPTS: &str =
+    "placement_attempts LEFT JOIN placement_observations USING (attempt_id)";
+
 columns! {
     /// The columns of an attempt.
     At {
@@ -201,7 +205,7 @@ columns! {
         start_ticks, boot_id, pidfd_inode, init_pid, init_pgid, init_start_ticks, init_boot_id,
         init_pidfd_inode, observer_machine_id, observer_pid_namespace, observer_time_namespace,
         observer_cgroup_namespace, leaf_path, leaf_id, home_key, tmp_key, evidence_count, chain_head,
-        created_at, updated_at, last_observed_at,
+        created_at, updated_at, observed_at,
     }
 }
 
@@ -243,7 +247,7 @@ pub(crate) fn decode(row: &rusqlite::Row<'_>) -> Result<Row, StoreError> {
         chain_head: parsed(row, At::chain_head, Digest::parse)?,
         created_at: parsed(row, At::created_at, Timestamp::parse)?,
         updated_at: parsed(row, At::updated_at, Timestamp::parse)?,
-        last_observed_at: optional(row, At::last_observed_at, Timestamp::parse)?,
+        last_observed_at: optional(row, At::observed_at, Timestamp::parse)?,
     })
 }
 

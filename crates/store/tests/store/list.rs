@@ -96,7 +96,6 @@ fn a_malformed_attempt_is_named_by_its_column_and_never_guessed() {
         "chain_head",
         "created_at",
         "updated_at",
-        "last_observed_at",
     ];
     for column in text {
         refuses(column, "'nonsense'");
@@ -119,14 +118,28 @@ fn a_malformed_attempt_is_named_by_its_column_and_never_guessed() {
     refuses("exit_signal", "9");
 }
 
+#[test]
+fn a_malformed_observation_is_named_and_keeps_no_other_from_being_noted() {
+    refuses_after(
+        "observed_at",
+        "INSERT INTO placement_observations VALUES ('a', 'nonsense')",
+        |store| assert_eq!(store.touch_observed([&id("b")]).unwrap(), 1),
+    );
+}
+
 fn refuses(column: &'static str, value: &str) {
+    let tampered =
+        format!("UPDATE placement_attempts SET {column} = {value} WHERE attempt_id = 'a'");
+    refuses_after(column, &tampered, |_| {});
+}
+
+fn refuses_after(column: &'static str, tampered: &str, then: impl FnOnce(&Store)) {
     let world = World::new();
     let store = world.open();
     running(&store, "a");
     intend(&store, "b");
-    world.tamper(&format!(
-        "UPDATE placement_attempts SET {column} = {value} WHERE attempt_id = 'a'"
-    ));
+    world.tamper(tampered);
+    then(&store);
     let error = store.find_any(&id("a")).expect_err(column);
     assert!(
         matches!(error, StoreError::Corrupt { column: c } if c == column),

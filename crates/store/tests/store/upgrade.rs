@@ -98,3 +98,21 @@ fn receipts_of_earlier_schemas_stay() {
         assert_eq!(world.number("SELECT count(*) FROM placement_ledger"), receipts);
     }
 }
+
+#[test]
+fn a_look_that_an_earlier_schema_noted_is_taken_over() {
+    for schema in 1..4 {
+        let world = world_of(schema);
+        let (at, any) =
+            ("2026-11-30T10:02:11.204Z", "(SELECT min(attempt_id) FROM placement_attempts)");
+        let noted = format!(
+            "UPDATE placement_attempts SET last_observed_at = '{at}' WHERE attempt_id = {any}"
+        );
+        let connection = rusqlite::Connection::open(world.paths().database).unwrap();
+        assert_eq!(connection.execute(&noted, []).unwrap(), 1);
+        drop(connection);
+        let rows = world.open().list(None, Selection::All, 1_000).unwrap().rows;
+        let noted: Vec<_> = rows.iter().filter_map(|row| row.last_observed_at.as_ref()).collect();
+        assert_eq!(noted, [&Timestamp::parse(at).unwrap()], "schema {schema}");
+    }
+}
