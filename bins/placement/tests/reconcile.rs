@@ -4,12 +4,14 @@ use placement::{
     AttemptId, CleanupState, Code, EvidenceKind, ExecutionState, Exit, ExitSource, Mechanism,
     OnHostLoss, StopMode,
 };
-use placement_testkit::{Random, wait_until};
+use placement_testkit::{Random, is_root, run_as_ordinary_user, wait_until};
 use placement_world::contract::LaunchRequest;
 use placement_world::identity::{ProcessIdentity, Signal, boot_id, machine_id};
 use placement_world::service::IfUncertain;
 use placement_world::store::Fields;
 use placement_world::{Known, PATIENCE, Stage, World, contained, leader_in, shell};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -396,6 +398,48 @@ fn a_lost_subreaper_leaves_everything_uncertain_until_survivors_are_ended_by_for
     // What a marker finds proves nothing of what it does not find.
     assert_eq!(world.homes_left().len(), 1, "{}", world.told(&id));
     assert_eq!(run("cleanup").code, 125);
+    world.assert_verified(&id);
+}
+
+#[test]
+fn survivors_are_unknown_where_a_process_of_that_age_hides_its_environment() {
+    if is_root() {
+        // Nothing is hidden from root.
+        let test = "survivors_are_unknown_where_a_process_of_that_age_hides_its_environment";
+        if let Err(reason) = run_as_ordinary_user(test) {
+            println!("not tested as root: {reason}");
+        }
+        return;
+    }
+    let world = world();
+    // What may be executed and not be read hides its process from everybody but root.
+    let closed = world.work().join("closed");
+    std::fs::copy("/bin/sleep", &closed).unwrap();
+    std::fs::set_permissions(&closed, Permissions::from_mode(0o111)).unwrap();
+    let hides = "until [ -e seen ]; do sleep 0.01; done; exec ./closed 300";
+    let tree = TREE.replacen("exec sleep 300", hides, 1);
+    let id = started(&world, &["--mechanism", "subreaper"], &tree);
+    let [near, far] = tree_in(&world);
+    std::fs::write(world.work().join("seen"), "").unwrap();
+    wait_until(PATIENCE, "the exec of what hides", || {
+        std::fs::read(format!("/proc/{}/environ", far.pid())).is_err()
+    });
+    Known::of(world.runner_pid(&id)).kill();
+    near.wait_gone();
+    let program = world.program();
+    let run = |command: &[&str]| program.run([command, &[id.as_str()]].concat());
+    assert_eq!(run(&["reconcile"]).code, 0);
+    let settled = world.host().attempt(&id).unwrap();
+    assert_eq!(settled.execution_state, ExecutionState::Uncertain, "{}", world.told(&id));
+    let seen = last_detail(&world, &id, EvidenceKind::ReconcileUnobserved);
+    let unknown = "survivors unknown: processes of that age do not show their environment";
+    assert!(seen.ends_with(unknown), "{seen}");
+    // Not even force ends what only may be one, and no home goes under it.
+    run(&["stop", "--force"]);
+    assert!(far.is_running(), "{}", world.told(&id));
+    assert_eq!(run(&["cleanup"]).code, 125);
+    assert_eq!(world.homes_left().len(), 1, "{}", world.told(&id));
+    far.kill();
     world.assert_verified(&id);
 }
 

@@ -3,7 +3,7 @@
 use placement::{
     CleanupScope, CleanupState, Code, ExecutionState, Exit, ExitSource, Mechanism, StopMode,
 };
-use placement_testkit::{Random, demoted, is_root, wait_until};
+use placement_testkit::{Random, is_root, run_as_ordinary_user, wait_until};
 use placement_world::{Known, PATIENCE, Program, World, contained, leader_in, shell, zombies_of};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::os::unix::fs::MetadataExt as _;
@@ -198,28 +198,13 @@ fn tasks_of_this_user() -> u64 {
     u64::try_from(tasks.sum::<usize>()).expect("a count fits")
 }
 
-/// Runs one test of this program as an ordinary user; says whether that is possible here.
-fn runs_as_an_ordinary_user(test: &str) -> Result<(), &'static str> {
-    let own = std::env::current_exe().expect("a test knows its own path");
-    let readable = demoted("test")?.arg("-x").arg(&own).status().is_ok_and(|seen| seen.success());
-    if !readable {
-        return Err("an ordinary user cannot reach this test program");
-    }
-    let ran = demoted(&own)?.args(["--exact", test, "--nocapture"]).output();
-    let ran = ran.expect("the same program starts again");
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
-    assert!(said.contains("1 passed"), "{said}");
-    Ok(())
-}
-
 #[test]
 fn where_there_is_no_room_for_a_process_the_start_fails_with_its_reason() {
     let _alone = COUNTED.write().unwrap_or_else(PoisonError::into_inner);
     if is_root() {
         // Root is not bound by the limit.
         let test = "where_there_is_no_room_for_a_process_the_start_fails_with_its_reason";
-        if let Err(reason) = runs_as_an_ordinary_user(test) {
+        if let Err(reason) = run_as_ordinary_user(test) {
             println!("not tested as root: {reason}");
         }
         return;
@@ -280,7 +265,7 @@ fn a_program_that_can_have_no_thread_says_so_and_makes_nothing() {
     if is_root() {
         // Root is not bound by the limit.
         let test = "a_program_that_can_have_no_thread_says_so_and_makes_nothing";
-        if let Err(reason) = runs_as_an_ordinary_user(test) {
+        if let Err(reason) = run_as_ordinary_user(test) {
             println!("not tested as root: {reason}");
         }
         return;

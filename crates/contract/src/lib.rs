@@ -12,6 +12,7 @@ pub mod evidence;
 mod exact;
 pub mod id;
 pub mod limits;
+pub mod ports;
 pub mod request;
 pub mod secret;
 pub mod state;

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use placement_crash::point;
 use placement_paths::{CreateError, OpenError, PublishError, ReadError, Replacement};
 
 use crate::attempt::{AttemptDir, fixed_name, remove_if_present};
@@ -39,7 +40,10 @@ impl AttemptDir {
     /// As [`Dir::publish`](placement_paths::Dir::publish).
     pub fn write_exit_record(&self, bytes: &[u8]) -> Result<(), PublishError> {
         let name = fixed_name(EXIT_RECORD);
-        let publish = || self.dir().publish(&name, bytes, 0o600, Replacement::Replace);
+        let publish = || {
+            let written = || point("runner.record.written");
+            self.dir().publish_watched(&name, bytes, 0o600, Replacement::Replace, written)
+        };
         let Err(error) = publish() else { return Ok(()) };
         match self.release_exit_reserve() {
             Ok(()) => publish(),

@@ -119,22 +119,47 @@ impl Dir {
         mode: u32,
         replacement: Replacement,
     ) -> Result<(), PublishError> {
+        self.publish_watched(path, bytes, mode, replacement, || {})
+    }
+
+    /// Publishes as [`Dir::publish`] does, and calls `written` when everything stands but the name.
+    ///
+    /// For whoever follows, or cuts off, what happens in between.
+    ///
+    /// # Errors
+    /// As [`Dir::publish`].
+    pub fn publish_watched(
+        &self,
+        path: &RelativePath,
+        bytes: impl AsRef<[u8]>,
+        mode: u32,
+        replacement: Replacement,
+        written: impl FnOnce(),
+    ) -> Result<(), PublishError> {
         let opened = match path.parent() {
             Some(parent) => Some(self.open_dir(&parent).map_err(PublishError::Parent)?),
             None => None,
         };
         let parent = opened.as_ref().unwrap_or(self);
-        publish_in(parent, path.name(), bytes.as_ref(), mode, replacement, FSYNC)
+        let publication = Publication { name: path.name(), mode, replacement };
+        publish_in(parent, publication, bytes.as_ref(), FSYNC, written)
     }
+}
+
+/// What a file is to be.
+#[derive(Clone, Copy)]
+struct Publication<'a> {
+    name: &'a str,
+    mode: u32,
+    replacement: Replacement,
 }
 
 fn publish_in(
     parent: &Dir,
-    name: &str,
+    Publication { name, mode, replacement }: Publication<'_>,
     bytes: &[u8],
-    mode: u32,
-    replacement: Replacement,
     syncs: Syncs,
+    then: impl FnOnce(),
 ) -> Result<(), PublishError> {
     let place = parent.below();
     refuse_target(parent, name, replacement)?;
@@ -143,8 +168,10 @@ fn publish_in(
         place,
         source,
     })?;
-    let written = write_temporary(parent, &temporary, bytes, mode, syncs)
-        .and_then(|()| rename(parent, &temporary, name, replacement));
+    let written = write_temporary(parent, &temporary, bytes, mode, syncs).and_then(|()| {
+        then();
+        rename(parent, &temporary, name, replacement)
+    });
     if let Err(error) = written {
         // Best effort: the first error counts, and the content under the name is untouched.
         rustix::fs::unlinkat(parent, temporary.as_str(), AtFlags::empty()).ok();
@@ -257,6 +284,10 @@ mod tests {
         Err(Errno::IO.into())
     }
 
+    fn as_f(replacement: Replacement) -> Publication<'static> {
+        Publication { name: "f", mode: 0o600, replacement }
+    }
+
     fn scratch() -> (tempfile::TempDir, Dir) {
         let scratch = tempfile::tempdir().unwrap();
         let dir = Dir::open(scratch.path(), "test").unwrap();
@@ -271,7 +302,8 @@ mod tests {
     fn a_failed_file_sync_keeps_the_old_content_and_no_temporary_file() {
         let (scratch, dir) = scratch();
         fs::write(scratch.path().join("f"), b"old").unwrap();
-        let outcome = publish_in(&dir, "f", b"new", 0o600, Replacement::Replace, NO_FILE_SYNC);
+        let publication = as_f(Replacement::Replace);
+        let outcome = publish_in(&dir, publication, b"new", NO_FILE_SYNC, || unreachable!());
         assert!(matches!(outcome, Err(PublishError::Step { step: PublishStep::SyncFile, .. })));
         assert_eq!(fs::read(scratch.path().join("f")).unwrap(), b"old");
         assert_eq!(names(&dir), ["f"]);
@@ -280,9 +312,29 @@ mod tests {
     #[test]
     fn a_failed_directory_sync_says_that_the_new_content_stands() {
         let (scratch, dir) = scratch();
-        let outcome = publish_in(&dir, "f", b"new", 0o600, Replacement::New, NO_DIRECTORY_SYNC);
+        let publication = as_f(Replacement::New);
+        let outcome = publish_in(&dir, publication, b"new", NO_DIRECTORY_SYNC, || {});
         assert!(matches!(outcome, Err(PublishError::PublishedNotSynced { .. })));
         assert_eq!(fs::read(scratch.path().join("f")).unwrap(), b"new");
+        assert_eq!(names(&dir), ["f"]);
+    }
+
+    #[test]
+    fn everything_but_the_name_stands_when_it_is_written() {
+        let (scratch, dir) = scratch();
+        fs::write(scratch.path().join("f"), b"old").unwrap();
+        let path = RelativePath::parse("f").unwrap();
+        let mut seen = Vec::new();
+        let look = || {
+            seen = names(&dir);
+            seen.sort();
+            let [temporary, name] = &seen[..] else { return };
+            seen = [temporary, name]
+                .map(|name| fs::read_to_string(scratch.path().join(name)).unwrap())
+                .into();
+        };
+        dir.publish_watched(&path, b"new", 0o600, Replacement::Replace, look).unwrap();
+        assert_eq!(seen, ["new", "old"]);
         assert_eq!(names(&dir), ["f"]);
     }
 

@@ -165,5 +165,6 @@ pub(crate) fn leave_record(record: Option<ExitRecord>, attempt_dir: &AttemptDir)
     if let Some(Ok(bytes)) = record.map(|record| record.encode()) {
         // If even this fails, the attempt stays as it is recorded, and uncertain.
         attempt_dir.write_exit_record(&bytes).ok();
+        point("runner.record.left");
     }
 }

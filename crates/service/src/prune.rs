@@ -5,6 +5,7 @@ use crate::outcome::outcome;
 use crate::places::with_errno;
 use crate::verdict::RunnerSeen;
 use placement_contract::{AttemptId, Outcome, Pruned, Refusal, Timestamp};
+use placement_crash::point;
 use placement_homes::{HomeKey, RunnerAlive};
 use placement_store::{PruneError, Row};
 use placement_transitions::{RunnerFacts, Settled, prove_settled};
@@ -101,6 +102,7 @@ impl Service {
         if let Err(why) = self.remove_directory(row, &settled) {
             return Ok(Err(why));
         }
+        point("service.attempt.removed");
         match self.inner.store.prune(row, outcome) {
             Ok(_) => Ok(Ok(())),
             Err(error @ (PruneError::Changed | PruneError::NotSettled | PruneError::NotFound)) => {

@@ -9,6 +9,7 @@ use crate::sql::{SqlError, is_full};
 use crate::write::Store;
 use camino::{Utf8Path, Utf8PathBuf};
 use placement_contract::{Clock, Code, Refusal};
+use placement_crash::point;
 use placement_identity::MachineError;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -358,6 +359,7 @@ fn look(database: &Utf8Path, here: &Here) -> Result<Found, OpenError> {
 fn prepare(database: &Utf8Path, lock: &LockFile, here: &Here) -> Result<Connection, OpenError> {
     let held = lock.take(&mut Patience::fixed(MIGRATE_WAIT), || false).map_err(OpenError::lock)?;
     create(database)?;
+    point("service.store.created");
     if let Found::Ready(connection) = look(database, here)? {
         return Ok(connection);
     }
@@ -373,7 +375,9 @@ pub(crate) fn bring_up(connection: &mut Connection, here: &Here) -> Result<(), O
     connection
         .pragma_update(None, "journal_mode", "WAL")
         .map_err(OpenError::sql("switch to a write-ahead log"))?;
+    point("service.log.switched");
     migrate::migrate(connection)?;
+    point("service.schema.migrated");
     connection
         .execute(
             "UPDATE placement_store_binding SET machine_id = ?1, created_boot = ?2
@@ -381,6 +385,7 @@ pub(crate) fn bring_up(connection: &mut Connection, here: &Here) -> Result<(), O
             (&here.machine_id, &here.boot_id),
         )
         .map_err(OpenError::sql("bind the store to this machine"))?;
+    point("service.store.bound");
     Ok(())
 }
 

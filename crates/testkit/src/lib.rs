@@ -37,5 +37,5 @@ pub use random::Random;
 pub use root::TempRoot;
 pub use syncs::{MARK, Round, rounds};
 pub use time::FakeTime;
-pub use user::{ORDINARY_ID, demoted, is_root};
+pub use user::{ORDINARY_ID, demoted, is_root, run_as_ordinary_user, run_as_ordinary_user_with};
 pub use wait::wait_until;

@@ -39,6 +39,49 @@ pub fn demoted(program: impl AsRef<OsStr>) -> Result<Command, &'static str> {
     Ok(command)
 }
 
+/// Runs one test of the calling test program as user [`ORDINARY_ID`].
+///
+/// # Errors
+///
+/// Says why that is not possible here; the test then prints the reason.
+///
+/// # Panics
+///
+/// The test fails there.
+#[track_caller]
+pub fn run_as_ordinary_user(test: &str) -> Result<(), &'static str> {
+    run_as_ordinary_user_with(test, &[])
+}
+
+/// Runs one test as [`run_as_ordinary_user`] does, with variables in its environment.
+///
+/// # Errors
+///
+/// As there.
+///
+/// # Panics
+///
+/// As there.
+#[track_caller]
+pub fn run_as_ordinary_user_with(
+    test: &str,
+    variables: &[(&str, String)],
+) -> Result<(), &'static str> {
+    let own = std::env::current_exe().expect("a test knows its own path");
+    let reached = demoted("test")?.arg("-x").arg(&own).status().is_ok_and(|seen| seen.success());
+    if !reached {
+        return Err("an ordinary user cannot reach this test program");
+    }
+    let mut again = demoted(&own)?;
+    again.args(["--exact", test, "--nocapture"]);
+    let ran = again.envs(variables.iter().map(|(name, value)| (name, value))).output();
+    let ran = ran.expect("the same program starts again");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(said.contains("1 passed"), "{said}");
+    Ok(())
+}
+
 #[expect(clippy::disallowed_methods, reason = "testkit imports nothing of ours")]
 fn setpriv() -> Command {
     Command::new("setpriv")

@@ -24,3 +24,29 @@ pub(crate) fn after(
         _ => Some(state),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complete_cleanup_is_final() {
+        for kind in [
+            EvidenceKind::CleanupComplete,
+            EvidenceKind::CleanupFailed,
+            EvidenceKind::CleanupRefused,
+        ] {
+            assert_eq!(after(Complete, ExecutionState::Exited, kind), None, "{kind:?}");
+        }
+        let other = EvidenceKind::RunnerFinished;
+        assert_eq!(after(Complete, ExecutionState::Exited, other), Some(Complete));
+    }
+
+    #[test]
+    fn what_is_refused_leaves_it_as_it_was() {
+        for state in [Pending, Uncertain] {
+            let refused = after(state, ExecutionState::Exited, EvidenceKind::CleanupRefused);
+            assert_eq!(refused, Some(state));
+        }
+    }
+}

@@ -299,6 +299,56 @@ mod tests {
         assert_eq!(fold(&late).unwrap().exit_source, Some(ExitSource::Runner));
     }
 
+    /// What is told of a child and of its group, in the order of the fields.
+    fn told(rows: &[(EvidenceKind, &str)]) -> [bool; 4] {
+        let folded = fold(&life(rows)).unwrap();
+        let Folded { group_gone, child_not_started, child_start_failed, child_started, .. } =
+            folded;
+        [group_gone, child_not_started, child_start_failed, child_started]
+    }
+
+    #[test]
+    fn each_fact_is_told_by_its_own_kind_and_stays_told() {
+        let begun = [(RunnerStarted, ""), (ChildCreating, ""), (ChildIdentified, "")];
+        let then = |rows: &[(EvidenceKind, &'static str)]| [&begun, rows].concat();
+        assert_eq!(told(&begun), [false; 4]);
+        let started = then(&[(ChildStarted, ""), (ChildExited, "code 0")]);
+        assert_eq!(told(&started), [false, false, false, true]);
+        let gone = [started.as_slice(), &[(GroupGone, ""), (RunnerFinished, "")]].concat();
+        assert_eq!(told(&gone), [true, false, false, true]);
+        let not_started = then(&[(ChildNotStarted, ""), (RunnerFinished, "")]);
+        assert_eq!(told(&not_started), [false, true, false, false]);
+        let failed = then(&[(ChildStartFailed, ""), (RunnerFinished, "")]);
+        assert_eq!(told(&failed), [false, false, true, false]);
+    }
+
+    #[test]
+    fn that_no_child_came_to_be_is_known_from_the_runner() {
+        for kind in [ChildNotStarted, ChildStartFailed] {
+            let folded = fold(&life(&[(RunnerStarted, ""), (kind, "")])).unwrap();
+            assert_eq!((folded.exit, folded.exit_source), (None, Some(ExitSource::Runner)));
+        }
+    }
+
+    #[test]
+    fn the_first_proof_of_an_empty_tree_stays() {
+        let twice =
+            [(RunnerStarted, ""), (ChildExited, "code 0"), (TreeGone, "a"), (TreeGone, "b")];
+        assert_eq!(fold(&life(&twice)).unwrap().tree_gone_by.as_deref(), Some("a"));
+        let other = [(RunnerStarted, ""), (ChildExited, "code 0"), (GroupGone, "none is left")];
+        assert_eq!(fold(&life(&other)).unwrap().tree_gone_by, None);
+    }
+
+    #[test]
+    fn a_life_begins_with_an_intent_that_nothing_came_before() {
+        let intended = AttemptState::INTENDED;
+        let other = row(1, RunnerStarted, None, intended, "");
+        let after_something = row(1, IntentRecorded, Some(intended), intended, "");
+        for begun in [other, after_something] {
+            assert_eq!(fold(&[begun]), Err(FoldError { sequence: 1, why: FoldWhy::First }));
+        }
+    }
+
     #[test]
     fn a_stop_before_a_claim_has_no_exit() {
         let folded = fold(&life(&[(StopBeforeStart, "")])).unwrap();

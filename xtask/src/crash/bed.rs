@@ -126,8 +126,17 @@ impl<'a> Bed<'a> {
 
     /// Starts the host under the campaign; what it says goes to files.
     pub(super) fn start(&self) -> Result<Host, String> {
-        let mut command = self.command(&self.programs.armed(), &["--json", "run"]);
-        self.launch(&mut command);
+        self.start_as(&["--json", "run"], |command| self.launch(command))
+    }
+
+    /// Starts another command of the program under the campaign.
+    pub(super) fn start_to(&self, arguments: &[&str]) -> Result<Host, String> {
+        self.start_as(arguments, |_| {})
+    }
+
+    fn start_as(&self, arguments: &[&str], add: impl FnOnce(&mut Command)) -> Result<Host, String> {
+        let mut command = self.command(&self.programs.armed(), arguments);
+        add(&mut command);
         let file = |name| {
             let path = self.directory.join(name);
             File::options().create(true).append(true).open(&path)
@@ -146,6 +155,11 @@ impl<'a> Bed<'a> {
     /// Launches again with the key and everything else as before.
     pub(super) fn retry(&self) -> Said {
         self.run(&["start"], |command| self.launch(command))
+    }
+
+    /// Runs again with the key and everything else as before: it exits as the attempt did.
+    pub(super) fn rerun(&self) -> Said {
+        self.run(&["run"], |command| self.launch(command))
     }
 
     fn run(&self, arguments: &[&str], add: impl FnOnce(&mut Command)) -> Said {
@@ -236,6 +250,17 @@ impl<'a> Bed<'a> {
     /// Says whether the child has come to where it lives on.
     pub(super) fn is_up(&self) -> bool {
         self.work().join("up").exists()
+    }
+
+    /// Lets the child go on that waits for it.
+    pub(super) fn let_go(&self) -> Result<(), String> {
+        fs::write(self.work().join("go"), "").map_err(|error| format!("let the child go: {error}"))
+    }
+
+    /// Counts the directories of attempts.
+    pub(super) fn directories(&self) -> usize {
+        let attempts = self.root().join("attempts");
+        attempts.read_dir_utf8().map_or(0, Iterator::count)
     }
 
     /// Says whether the home of the attempt is there.

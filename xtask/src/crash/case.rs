@@ -1,5 +1,6 @@
 //! One case: launch, freeze at the point, kill, and all that comes after.
 
+use super::aftermath;
 use super::bed::{Bed, Host, Passed, Programs, Said};
 use super::decoy::Decoy;
 use super::facts::{Facts, Moment};
@@ -17,7 +18,7 @@ const UNGATED: Duration = Duration::from_millis(40);
 
 /// How often a case is tried whose point is not reached.
 const TRIES: usize = 3;
-const NOT_REACHED: &str = "was not reached";
+pub(super) const NOT_REACHED: &str = "was not reached";
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -78,8 +79,14 @@ pub(super) fn run(job: &Job, programs: &Programs) -> Answer {
 /// Returns why this is no case; an error where the campaign itself, or the product in a way that no
 /// rule names, failed.
 fn drive(job: &Job, programs: &Programs, facts: &mut Facts) -> Result<Option<String>, String> {
-    if job.scenario == Scenario::Twins {
-        return twins::drive(job, programs, facts).map(|()| None);
+    match job.scenario {
+        Scenario::Twins => return twins::drive(job, programs, facts).map(|()| None),
+        Scenario::Aftermath => return aftermath::drive(job, programs, facts).map(|()| None),
+        Scenario::Ends
+        | Scenario::Leaves
+        | Scenario::Stopped
+        | Scenario::Lost
+        | Scenario::Refused => {}
     }
     let points: Vec<&str> = job.kill.iter().map(|(point, _)| point.as_str()).collect();
     let bed = Bed::make(programs, job.scenario, job.contained, &points)?;
@@ -143,7 +150,8 @@ fn watch(job: &Job, bed: &Bed<'_>, host: &mut Host) -> Result<Option<Passed>, St
                 | Scenario::Leaves
                 | Scenario::Stopped
                 | Scenario::Refused
-                | Scenario::Twins => signal(pid, Signal::TERM),
+                | Scenario::Twins
+                | Scenario::Aftermath => signal(pid, Signal::TERM),
             }
         }
         None
@@ -152,7 +160,7 @@ fn watch(job: &Job, bed: &Bed<'_>, host: &mut Host) -> Result<Option<Passed>, St
 }
 
 /// Kills who is to die, and waits until they are dead.
-fn kill(victim: Victim, host: &mut Host, runner: Option<u32>) -> Result<(), String> {
+pub(super) fn kill(victim: Victim, host: &mut Host, runner: Option<u32>) -> Result<(), String> {
     if victim.includes_host() {
         signal(host.pid(), Signal::KILL);
         if !host.ends() {

@@ -6,9 +6,10 @@
 //! Processes freeze themselves at their point, so a case has no race in it. `--sabotage` takes one
 //! guard out of a copy of the code and fails unless a rule is then found broken.
 //!
-//! Reading order: `scenario`, `case`, `twins`, `judge`, `output`, then `bed`, `facts`, `processes`,
+//! Reading order: `scenario`, `case`, `twins`, `aftermath`, `judge`, `output`, then `bed`, `facts`, `processes`,
 //! `decoy`, `points`, `steps`, `sabotage`, `pool`, `report`.
 
+mod aftermath;
 mod bed;
 mod case;
 pub(crate) mod decoy;
@@ -161,7 +162,9 @@ fn available(host: &Utf8Path) -> Result<Vec<Contained>, Failure> {
 fn lives(quick: bool, contained: &[Contained]) -> Vec<Job> {
     let life = |scenario, contained| Job { scenario, contained, kill: None };
     if quick {
-        return contained.iter().take(1).map(|it| life(Scenario::Ends, *it)).collect();
+        let strongest = contained.iter().take(1);
+        let both = |it: &Contained| [Scenario::Ends, Scenario::Aftermath].map(|s| life(s, *it));
+        return strongest.flat_map(both).collect();
     }
     let each =
         contained.iter().flat_map(|contained| Scenario::DRIVEN.map(|it| life(it, *contained)));
@@ -180,7 +183,8 @@ fn before_the_child_once(scenario: Scenario, points: &[String]) -> &[String] {
             | Scenario::Stopped
             | Scenario::Lost
             | Scenario::Refused
-            | Scenario::Twins,
+            | Scenario::Twins
+            | Scenario::Aftermath,
             _,
         ) => points,
     }
@@ -191,12 +195,20 @@ fn cases(arguments: &Arguments, report: &Report) -> Vec<Job> {
     let mut jobs = BTreeSet::new();
     for (life, points) in report.lives() {
         let points = before_the_child_once(life.scenario, points).iter();
-        let wanted =
-            |point: &&String| arguments.only.as_ref().is_none_or(|only| point.contains(only));
+        let wanted = |point: &&String| {
+            arguments.only.as_ref().is_none_or(|only| point.contains(only))
+                && (life.scenario != Scenario::Aftermath || !report.is_of_ends(life, point))
+        };
         for (turn, point) in points.filter(wanted).enumerate() {
             let turn = turn % Victim::ALL.len();
-            let victims =
-                if arguments.quick { &Victim::ALL[turn..=turn] } else { &Victim::ALL[..] };
+            let victims = if life.scenario == Scenario::Aftermath && point.starts_with("service.") {
+                // No runner is left then.
+                &[Victim::Host][..]
+            } else if arguments.quick {
+                &Victim::ALL[turn..=turn]
+            } else {
+                &Victim::ALL[..]
+            };
             for victim in victims {
                 jobs.insert(Job { kill: Some((point.clone(), *victim)), ..life.clone() });
             }

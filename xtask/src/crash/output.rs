@@ -73,7 +73,7 @@ pub(super) fn broken(job: &Job, facts: &Facts) -> Vec<String> {
 /// Says whether nobody has ended the child, so that everything that it prints must come.
 fn is_let_to_its_end(job: &Job, facts: &Facts) -> bool {
     let outlives = match job.scenario {
-        Scenario::Ends | Scenario::Twins => true,
+        Scenario::Ends | Scenario::Twins | Scenario::Aftermath => true,
         Scenario::Leaves => job.kill.is_none(),
         Scenario::Stopped | Scenario::Lost | Scenario::Refused => false,
     };

@@ -6,8 +6,13 @@ use camino::{Utf8Path, Utf8PathBuf};
 use std::collections::BTreeMap;
 
 /// The folders whose code one attempt runs through, on either side.
-pub(super) const CODE: &[&str] =
-    &["crates/service/src/", "crates/runner/src/", "crates/materialize/src/", "crates/store/src/"];
+pub(super) const CODE: &[&str] = &[
+    "crates/service/src/",
+    "crates/runner/src/",
+    "crates/materialize/src/",
+    "crates/store/src/",
+    "crates/homes/src/",
+];
 
 /// Lists the points, each once. Those of commits are not among them: every write has its own, named
 /// by what it writes.

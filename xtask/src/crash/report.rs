@@ -77,6 +77,15 @@ impl Report {
         &self.lives
     }
 
+    /// Says whether the plainest scenario comes by a point under the same containment.
+    pub(super) fn is_of_ends(&self, life: &Job, point: &String) -> bool {
+        self.lives.iter().any(|(other, points)| {
+            other.scenario == Scenario::Ends
+                && other.contained == life.contained
+                && points.contains(point)
+        })
+    }
+
     /// Says whether a rule was found broken.
     pub(super) const fn is_broken(&self) -> bool {
         self.broken > 0

@@ -23,6 +23,9 @@ pub(super) enum Scenario {
     Refused,
     /// A second host starts the attempt while the runner of the first one has not claimed it.
     Twins,
+    /// The store cannot be written when the child ends, the exit record is taken in afterwards, and
+    /// in the end the attempt is pruned.
+    Aftermath,
 }
 
 /// How the tree is contained.
@@ -44,9 +47,9 @@ pub(super) enum Victim {
 }
 
 impl Scenario {
-    /// Those that are driven through every point.
-    pub(super) const DRIVEN: [Self; 5] =
-        [Self::Ends, Self::Leaves, Self::Stopped, Self::Lost, Self::Refused];
+    /// Those that are driven through every point that is theirs.
+    pub(super) const DRIVEN: [Self; 6] =
+        [Self::Ends, Self::Leaves, Self::Stopped, Self::Lost, Self::Refused, Self::Aftermath];
 
     /// The words after the program's own options.
     pub(super) fn program(self, work: &Utf8Path) -> Vec<String> {
@@ -63,6 +66,11 @@ impl Scenario {
                 format!("trap '' TERM; {ran}; {tree} {lines}; echo up > up; exec sleep 300")
             }
             Self::Lost => format!("{ran}; {tree} {lines}; echo up > up; exec sleep 300"),
+            Self::Aftermath => {
+                format!(
+                    "{ran}; {lines}; echo up > up; until [ -e go ]; do sleep 0.01; done; exit 7"
+                )
+            }
             Self::Refused => return vec![work.join("broken").into_string()],
         };
         vec!["/bin/sh".to_owned(), "-c".to_owned(), script]
@@ -71,7 +79,7 @@ impl Scenario {
     /// Whether the child outlives its host.
     pub(super) const fn on_host_loss(self) -> &'static str {
         match self {
-            Self::Ends | Self::Twins => "keep",
+            Self::Ends | Self::Twins | Self::Aftermath => "keep",
             Self::Leaves | Self::Stopped | Self::Lost | Self::Refused => "stop",
         }
     }
@@ -85,9 +93,12 @@ impl Scenario {
     pub(super) fn text(self) -> String {
         match self {
             Self::Refused => String::new(),
-            Self::Ends | Self::Leaves | Self::Stopped | Self::Lost | Self::Twins => {
-                (1..=LINES).map(line).collect()
-            }
+            Self::Ends
+            | Self::Leaves
+            | Self::Stopped
+            | Self::Lost
+            | Self::Twins
+            | Self::Aftermath => (1..=LINES).map(line).collect(),
         }
     }
 }
@@ -142,6 +153,7 @@ impl fmt::Display for Scenario {
             Self::Lost => "lost",
             Self::Refused => "refused",
             Self::Twins => "twins",
+            Self::Aftermath => "aftermath",
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::workspace::read;
 use camino::{Utf8Path, Utf8PathBuf};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The functions that read as the path of one launch, from its admission to its cleanup.
+/// The functions that read as the path of one launch, from its admission to its receipt.
 const PATH: &[(&str, &str)] = &[
     ("crates/service/src/prepare.rs", "prepare"),
     ("crates/service/src/start.rs", "start"),
@@ -27,6 +27,13 @@ const PATH: &[(&str, &str)] = &[
     ("crates/runner/src/finish.rs", "finish"),
     ("crates/service/src/cleanup.rs", "cleanup_once"),
     ("crates/service/src/cleanup.rs", "remove"),
+    // What a runner could not commit, and what is left in the end.
+    ("crates/runner/src/finish.rs", "leave_record"),
+    ("crates/service/src/places.rs", "take_exit_record"),
+    ("crates/service/src/prune.rs", "prune_one"),
+    // And what comes before everything.
+    ("crates/store/src/open.rs", "prepare"),
+    ("crates/store/src/open.rs", "bring_up"),
 ];
 
 /// What leaves everything outside the process as it is, and so is no step: a crash before it and one
@@ -62,10 +69,10 @@ const LOOKS: &[&str] = &[
     "unavailable",
     "way",
     "with_errno",
-    // It opens what ends with the process.
+    // It opens or closes what ends with the process.
+    "connect",
+    "drop",
     "open",
-    // One atomic publication, and only where the store cannot be written.
-    "leave_record",
 ];
 
 /// Returns every step of the path without a crash point.

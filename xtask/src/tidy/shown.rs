@@ -1,14 +1,28 @@
-//! Every test and every fixture that docs/tests.md names is there.
+//! Every test, fixture and campaign that docs/tests.md and docs/reliability.md name is there.
 
 use crate::command::Failure;
 use crate::workspace::read;
 use camino::{Utf8Path, Utf8PathBuf};
 use std::collections::{BTreeMap, BTreeSet};
 
-const DOCUMENT: &str = "docs/tests.md";
-/// The head of its table.
-const HEAD: &str = "| rule | what it says | shown by |";
-/// Where the fixtures lie that it names.
+/// A document whose tables name tests.
+#[derive(Debug)]
+struct Document {
+    path: &'static str,
+    /// The head of each of its tables.
+    head: &'static str,
+    /// Which of the three cells of a row names tests.
+    shown: usize,
+}
+
+const RULES: Document =
+    Document { path: "docs/tests.md", head: "| rule | what it says | shown by |", shown: 2 };
+const PROMISES: Document = Document {
+    path: "docs/reliability.md",
+    head: "| promise | what holds it | what is not promised |",
+    shown: 1,
+};
+/// Where the fixtures lie that they name.
 const FIXTURES: [&str; 2] = ["fixtures/requests/accepted", "fixtures/requests/refused"];
 
 /// What there is to be named.
@@ -18,14 +32,26 @@ struct Found {
     tests: BTreeMap<String, BTreeSet<String>>,
     /// The fixtures, without their folder and their extension.
     fixtures: BTreeSet<String>,
+    /// The modules of this program, most of which are a command.
+    commands: BTreeSet<String>,
 }
 
-/// Compares the document with the sources.
+/// Compares the documents with the sources.
 pub(super) fn check(root: &Utf8Path, files: &[Utf8PathBuf]) -> Result<Vec<String>, Failure> {
-    let document = root.join(DOCUMENT);
-    if !document.exists() {
-        return Ok(vec![format!("{DOCUMENT} is missing")]);
+    let found = found(root, files)?;
+    let mut findings = Vec::new();
+    for document in [RULES, PROMISES] {
+        let path = root.join(document.path);
+        if path.exists() {
+            findings.extend(differences(&document, &read(&path)?, &found));
+        } else {
+            findings.push(format!("{} is missing", document.path));
+        }
     }
+    Ok(findings)
+}
+
+fn found(root: &Utf8Path, files: &[Utf8PathBuf]) -> Result<Found, Failure> {
     let mut found = Found::default();
     for file in files {
         let is_fixture = file.parent().is_some_and(|folder| FIXTURES.contains(&folder.as_str()));
@@ -33,9 +59,17 @@ pub(super) fn check(root: &Utf8Path, files: &[Utf8PathBuf]) -> Result<Vec<String
             found.fixtures.extend(file.file_stem().map(str::to_owned));
         } else if file.extension() == Some("rs") && !root.join(file).is_symlink() {
             found.tests.insert(file.to_string(), tests_in(&read(&root.join(file))?));
+            found.commands.extend(command(file));
         }
     }
-    Ok(differences(&read(&document)?, &found))
+    Ok(found)
+}
+
+/// Returns the command that a file of this program is, by the name of its module.
+fn command(file: &Utf8Path) -> Option<String> {
+    let inside = file.strip_prefix("xtask/src").ok()?;
+    let module = inside.as_str().strip_suffix("/mod.rs").or(inside.as_str().strip_suffix(".rs"))?;
+    Some(module.replace('_', "-"))
 }
 
 /// Collects the functions that are marked as tests.
@@ -43,38 +77,42 @@ fn tests_in(source: &str) -> BTreeSet<String> {
     let mut tests = BTreeSet::new();
     let mut is_test = false;
     for line in source.lines().map(str::trim) {
+        // Other attributes and comments may stand between the mark and the function.
+        is_test |= line == "#[test]";
         if let Some(rest) = line.strip_prefix("fn ")
-            && is_test
+            && std::mem::take(&mut is_test)
         {
             let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
             tests.extend(name.map(str::to_owned));
         }
-        // Other attributes and comments may stand between the mark and the function.
-        is_test =
-            line == "#[test]" || (is_test && (line.starts_with('#') || line.starts_with('/')));
     }
     tests
 }
 
-fn differences(document: &str, found: &Found) -> Vec<String> {
-    let mut lines = document.lines().zip(1..).skip_while(|(line, _)| *line != HEAD);
-    if lines.next().is_none() {
-        return vec![format!("{DOCUMENT} has no table headed {HEAD}")];
-    }
+fn differences(document: &Document, text: &str, found: &Found) -> Vec<String> {
+    let Document { path, head, shown } = document;
     let mut findings = Vec::new();
-    let mut rules = BTreeSet::new();
-    for (line, number) in lines.skip(1).take_while(|(line, _)| line.starts_with('|')) {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [rule, _, shown] = cells[..] else {
-            findings.push(format!("{DOCUMENT}:{number} is no row of three cells"));
-            continue;
-        };
-        if !rules.insert(rule) {
-            findings.push(format!("{DOCUMENT}:{number}: {rule} is there twice"));
+    let mut names = BTreeSet::new();
+    let mut lines = text.lines().zip(1..);
+    let mut tables = 0;
+    while lines.any(|(line, _)| line == *head) {
+        tables += 1;
+        for (line, number) in lines.by_ref().skip(1).take_while(|(line, _)| line.starts_with('|')) {
+            let inner = line.strip_prefix('|').and_then(|line| line.strip_suffix('|'));
+            let cells: Vec<&str> = inner.unwrap_or(line).split('|').map(str::trim).collect();
+            let [name, _, _] = cells[..] else {
+                findings.push(format!("{path}:{number} is no row of three cells"));
+                continue;
+            };
+            if !names.insert(name) {
+                findings.push(format!("{path}:{number}: {name} is there twice"));
+            }
+            let row = row(cells[*shown], found).into_iter();
+            findings.extend(row.map(|it| format!("{path}:{number}: {name}: {it}")));
         }
-        findings.extend(
-            row(shown, found).into_iter().map(|it| format!("{DOCUMENT}:{number}: {rule}: {it}")),
-        );
+    }
+    if tables == 0 {
+        findings.push(format!("{path} has no table headed {head}"));
     }
     findings
 }
@@ -84,7 +122,15 @@ fn row(shown: &str, found: &Found) -> Vec<String> {
     let mut findings = Vec::new();
     let mut tests = None;
     let mut count = 0;
-    for name in shown.split(['`', ' ', ';']).filter(|name| !name.is_empty()) {
+    // What stands in backticks, and in between nothing but separators.
+    for (name, is_quoted) in shown.split('`').zip([false, true].into_iter().cycle()) {
+        if !is_quoted {
+            let left = name.trim_matches([' ', ';']);
+            if !left.is_empty() {
+                findings.push(format!("\"{left}\" is no name"));
+            }
+            continue;
+        }
         if Utf8Path::new(name).extension() == Some("rs") {
             tests = found.tests.get(name);
             if tests.is_none() {
@@ -93,7 +139,9 @@ fn row(shown: &str, found: &Found) -> Vec<String> {
             continue;
         }
         count += 1;
-        let is_there = if name.contains('.') {
+        let is_there = if let Some(command) = name.strip_prefix("cargo xtask ") {
+            found.commands.contains(command)
+        } else if name.contains('.') {
             found.fixtures.contains(name)
         } else {
             tests.is_some_and(|tests| tests.contains(name))
@@ -112,20 +160,43 @@ fn row(shown: &str, found: &Found) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const SOURCE: &str = "#[test]\nfn first() {}\n\n    #[test]\n    #[cfg(unix)]\n    fn second(\n        a in b,\n    ) {}\n\nfn helper() {}\n";
+    const SOURCE: &str = "#[test]\nfn first() {}\n\n    #[test]\n    #[expect(\n        x,\n    )]\n    fn second(\n        a in b,\n    ) {}\n\nfn helper() {}\n";
 
     fn found() -> Found {
         Found {
             tests: BTreeMap::from([("a/b.rs".to_owned(), tests_in(SOURCE))]),
             fixtures: BTreeSet::from(["launch.whole".to_owned()]),
+            commands: ["xtask/src/race/mod.rs", "xtask/src/long_life.rs", "xtask/src/race/one.rs"]
+                .into_iter()
+                .filter_map(|file| command(file.into()))
+                .collect(),
         }
     }
 
     fn seen(rows: &str) -> Vec<String> {
-        differences(
-            &format!("# X\n\n{HEAD}\n|---|---|---|\n{rows}\nMore | than | that.\n"),
-            &found(),
-        )
+        let head = RULES.head;
+        let text = format!("# X\n\n{head}\n|---|---|---|\n{rows}\nMore | than | that.\n");
+        differences(&RULES, &text, &found())
+    }
+
+    #[test]
+    fn promises_are_held_in_every_table_by_tests_and_commands_that_are_there() {
+        let head = PROMISES.head;
+        let table = |row: &str| format!("{head}\n|---|---|---|\n{row}\n\n");
+        let rows = [
+            "| It is. | `cargo xtask race` `cargo xtask long-life`; `a/b.rs` `first` | |",
+            "| Too. | `cargo xtask peace`; `a/b.rs` `third` | Nothing. |",
+            "| More. | by faith `launch.whole` | All. |",
+            "| Less. | | All. |",
+        ];
+        let text: String = rows.into_iter().map(table).collect();
+        let expected = [
+            "docs/reliability.md:7: Too.: there is no cargo xtask peace",
+            "docs/reliability.md:7: Too.: there is no third",
+            "docs/reliability.md:11: More.: \"by faith\" is no name",
+            "docs/reliability.md:15: Less.: nothing shows it",
+        ];
+        assert_eq!(differences(&PROMISES, &text, &found()), expected);
     }
 
     #[test]
@@ -162,12 +233,13 @@ mod tests {
 
     #[test]
     fn a_document_without_its_table_fails() {
-        assert_eq!(differences("# X\n", &found()).len(), 1);
+        assert_eq!(differences(&RULES, "# X\n", &found()).len(), 1);
     }
 
     #[test]
-    fn a_missing_document_fails() {
+    fn missing_documents_fail() {
         let root = placement_testkit::TempRoot::new();
-        assert_eq!(check(root.path(), &[]).unwrap(), ["docs/tests.md is missing"]);
+        let missing = ["docs/tests.md is missing", "docs/reliability.md is missing"];
+        assert_eq!(check(root.path(), &[]).unwrap(), missing);
     }
 }

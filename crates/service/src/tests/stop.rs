@@ -8,7 +8,7 @@ use placement_identity::Presence;
 use placement_protocol::StopMode::{Cooperative, Forced};
 use placement_protocol::{ControlAnswer, ControlCall, StopReply};
 use placement_store::{Draft, Fields};
-use placement_testkit::wait_until;
+use placement_testkit::{is_root, run_as_ordinary_user_with, wait_until};
 use std::sync::mpsc;
 
 fn accepted() -> ControlAnswer {
@@ -126,6 +126,45 @@ fn without_a_runner_the_verified_group_is_signalled() {
     let settled = world.service.reconcile(&attempt("a")).unwrap();
     assert_eq!(settled.execution_state, ExecutionState::Exited, "{stopped:?}");
     assert_eq!(settled.exit_source, Some(placement_contract::ExitSource::Reconcile));
+}
+
+/// Tells the ordinary user whose process it is to signal.
+const LEADER: &str = "PLACEMENT_TEST_LEADER";
+
+#[test]
+fn a_group_signal_that_the_kernel_refuses_leaves_the_stop_unproven() {
+    let test = "tests::stop::a_group_signal_that_the_kernel_refuses_leaves_the_stop_unproven";
+    if is_root() {
+        // Root may signal everybody; an ordinary user may not signal what is root's.
+        let (mut child, identity) = process("exec sleep 600");
+        let leader = [(LEADER, identity.pid.to_string())];
+        if let Err(reason) = run_as_ordinary_user_with(test, &leader) {
+            println!("not tested as root: {reason}");
+        }
+        let Presence::Present(alive) = identity.observe() else { panic!("it was ended") };
+        alive.signal(placement_identity::Signal::Kill).unwrap();
+        child.wait().unwrap();
+        return;
+    }
+    #[expect(clippy::disallowed_methods, reason = "whoever started this test says it so")]
+    let Ok(leader) = std::env::var(LEADER) else {
+        return println!("not tested: only root has a process that this user may not signal");
+    };
+    let leader: u32 = leader.parse().unwrap();
+    let identity = placement_identity::ProcessIdentity::of(leader).unwrap();
+    let world = World::new();
+    let mut runner = running(&world, &identity);
+    runner.die();
+    for mode in [Cooperative, Forced] {
+        let stopped = world.service.stop(&attempt("a"), mode, Leave).unwrap();
+        assert_eq!(stopped.execution_state, ExecutionState::Uncertain);
+        assert!(matches!(identity.observe(), Presence::Present(_)));
+    }
+    let kinds = world.kinds(&attempt("a"));
+    let unproven = kinds.iter().filter(|kind| **kind == EvidenceKind::StopUnproven);
+    assert_eq!(unproven.count(), 1, "{kinds:?}");
+    assert!(!kinds.contains(&EvidenceKind::SignalGroup), "{kinds:?}");
+    assert_eq!(world.last_detail(&attempt("a")), "the kernel refused the signal");
 }
 
 #[test]
