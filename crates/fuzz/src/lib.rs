@@ -16,6 +16,7 @@
 
 mod cgroup;
 mod config;
+mod configuration;
 mod contract;
 mod exact;
 mod exit_record;
@@ -52,6 +53,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "cgroup", run: cgroup::run, seeds: cgroup::seeds },
     Target { name: "config", run: config::run, seeds: config::seeds },
+    Target { name: "configuration", run: configuration::run, seeds: configuration::seeds },
     Target { name: "contract", run: contract::run, seeds: contract::seeds },
     Target { name: "exit_record", run: exit_record::run, seeds: exit_record::seeds },
     Target { name: "frames", run: frames::run, seeds: frames::seeds },

@@ -1,7 +1,9 @@
 //! The directory of one attempt.
 
 use camino::Utf8PathBuf;
-use placement_paths::{CreateError, Dir, RelativePath, RemoveError, Removed, ResolveError};
+use placement_paths::{
+    CreateError, Dir, OpenError, RelativePath, RemoveError, Removed, ResolveError,
+};
 use placement_transitions::ScopeGone;
 
 use crate::key::HomeKey;
@@ -60,6 +62,14 @@ impl AttemptDir {
             Err(CreateError::AlreadyExists { .. }) => Err(CreateHomeError::AlreadyExists),
             Err(error) => Err(CreateHomeError::Create(error)),
         }
+    }
+
+    /// Opens the attempt's home.
+    ///
+    /// # Errors
+    /// There is none, or something else stands under its name.
+    pub fn open_home(&self) -> Result<Dir, OpenError> {
+        self.directory.open_dir(&fixed_name(HOME))
     }
 
     /// Removes the attempt's home; its log and its exit record stay.

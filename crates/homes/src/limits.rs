@@ -1,6 +1,6 @@
 //! Bounds of this crate, each with its unit and its reason.
 
-use placement_contract::limits::CHUNK_BYTES_MAX;
+use placement_contract::limits::{CHUNK_BYTES_MAX, DELIVERY_FILE_BYTES_MAX, ID_BYTES_MAX};
 
 /// Payload bytes of one log record: the contract's largest chunk.
 pub const RECORD_BYTES_MAX: usize = CHUNK_BYTES_MAX;
@@ -42,4 +42,14 @@ pub(crate) const EXIT_RESERVE_BYTES: usize = 32 * 1024;
 /// and a space.
 pub(crate) const BASE_BYTES_MAX: usize = placement_paths::PATH_BYTES_MAX + 21;
 
+/// Bytes of configuration that is written as it was delivered: twice what a delivery holds of one file,
+/// for a secret in it.
+pub(crate) const CONFIGURATION_BYTES_MAX: usize = 16_384;
+
+/// Bytes of the marker of a retained home: two ids, a number and their names, escaped.
+pub(crate) const MARKER_BYTES_MAX: usize = 2_048;
+
+const _: () = assert!(CONFIGURATION_BYTES_MAX >= 2 * DELIVERY_FILE_BYTES_MAX);
+// No id has a control character, so a byte of one takes two at most.
+const _: () = assert!(2 * 2 * ID_BYTES_MAX + 128 <= MARKER_BYTES_MAX);
 const _: () = assert!(SEGMENT_BYTES_MIN <= SEGMENT_BYTES_MAX);

@@ -20,6 +20,7 @@ pub(crate) const FLOORS: &[(&str, u8)] = &[
     ("placement-capability", 2),
     ("placement-store", 2),
     ("placement-homes", 2),
+    ("placement-configuration", 2),
     ("placement-policy", 2),
     ("placement-resources", 3),
     ("placement-materialize", 4),

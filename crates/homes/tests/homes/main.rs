@@ -5,6 +5,12 @@ mod alive;
 #[cfg(test)]
 mod attempt;
 #[cfg(test)]
+mod files_protected;
+#[cfg(test)]
+mod files_published;
+#[cfg(test)]
+mod files_support;
+#[cfg(test)]
 mod log_acknowledge;
 #[cfg(test)]
 mod log_damage;
@@ -16,6 +22,10 @@ mod log_properties;
 mod log_trim;
 #[cfg(test)]
 mod log_write;
+#[cfg(test)]
+mod login_retained;
+#[cfg(test)]
+mod login_seed;
 #[cfg(test)]
 mod ordinary_user;
 #[cfg(test)]
