@@ -61,6 +61,11 @@ mod tests {
     }
 
     #[test]
+    fn an_error_keeps_its_number() {
+        assert_eq!(Errno::from_raw(13).raw(), 13);
+    }
+
+    #[test]
     fn an_unnamed_error_keeps_its_number() {
         assert_eq!(Errno::from_raw(4000).name(), "E4000");
     }

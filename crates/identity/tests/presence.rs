@@ -203,6 +203,7 @@ fn a_group_has_members_then_zombies_then_nobody() {
     child.0.wait().unwrap();
     let GroupPresence::Absent(proof) = look() else { panic!("not absent") };
     assert_eq!(proof.pgid(), seen.pgid);
+    assert_eq!(proof.because(), "no process belongs to the group and the kernel does not know it");
 }
 
 #[test]
