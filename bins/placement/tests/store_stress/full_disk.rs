@@ -2,7 +2,7 @@
 
 use crate::places::SmallDisk;
 use crate::{WAITS, assert_refused, let_go, program, refused, wait_for_end};
-use placement::{Code, ExecutionState, Exit, Timeouts};
+use placement::{Code, ExecutionState, Exit, OnHostLoss, Timeouts};
 use placement_testkit::{in_own_mounts, wait_until};
 use placement_world::{PATIENCE, Program, shell};
 use std::fs::{self, File};
@@ -79,21 +79,24 @@ fn an_exit_is_recorded_by_its_runner_once_there_is_room() {
 fn an_exit_outlives_its_runner_and_the_full_disk() {
     in_own_mounts("full_disk::an_exit_outlives_its_runner_and_the_full_disk", || {
         let (world, disk) = SmallDisk::world();
+        // By a host that is gone: one that looks as soon as the runner has ended may find the room that
+        // the runner left, and record the exit before the disk is full again.
         let timeouts = Timeouts { drain_ms: 100, ..Timeouts::default() };
-        let attempt = world.launch(shell(WAITS).timeouts(timeouts));
-        let runner = world.runner_pid(attempt.id());
+        let launch = shell(WAITS).write(world.work()).on_host_loss(OnHostLoss::Keep);
+        let id = world.another_host().launch(launch.timeouts(timeouts)).unwrap().id().clone();
+        let runner = world.runner_pid(&id);
         disk.fill();
         let_go(&world);
         wait_for_end(runner);
         // What was set aside for it is taken by now.
         disk.fill();
-        let refused = world.host().reconcile(attempt.id()).unwrap_err();
+        let refused = world.host().reconcile(&id).unwrap_err();
         assert_eq!((refused.code(), refused.refusal().message.as_str()), (Code::Storage, FULL));
-        assert_eq!(attempt.attempt().unwrap().execution_state, ExecutionState::Running);
+        assert_eq!(world.host().attempt(&id).unwrap().execution_state, ExecutionState::Running);
         assert_eq!(world.homes_left().len(), 1, "its home is kept");
         assert_looked_at(&world.program(), 1);
         disk.make_room();
-        let end = attempt.finish().unwrap();
+        let end = world.host().attach(&id).unwrap().finish().unwrap();
         assert_eq!(end.exit(), Some(Exit::Code { code: 7 }), "{end}");
         assert!(world.kinds(&end.attempt().attempt_id).contains(&"record.taken"));
         world.assert_clean(&end);
