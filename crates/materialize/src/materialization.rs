@@ -95,8 +95,9 @@ impl Materialization {
         Self { inputs, stage: Stage::Home }
     }
 
-    /// Takes one step: home, retained home of the session if there is one, temporary directory, environment, working directory, program found,
-    /// program measured (as many steps of 1 MiB as it needs).
+    /// Takes one step: home, retained home of the session if there is one, temporary directory,
+    /// environment, working directory, program found, program measured (as many steps of 1 MiB as it
+    /// needs).
     ///
     /// The attempt's own directory holds no home yet and is the same in every step.
     ///

@@ -47,9 +47,9 @@ pub struct OwnHome<'a> {
 ///
 /// # Errors
 /// FORBIDDEN for a root that the host does not admit, for writing below a root that it admits for
-/// reading, for a subpath that leads out of its root, and for a session on another root than the reserved
-/// one; INVALID for what is not a directory that
-/// can be reached; UNAVAILABLE if the file system did not answer. Names the grant, never a path.
+/// reading, for a subpath that leads out of its root, and for a session on another root than the
+/// reserved one; INVALID for what is not a directory that can be reached; UNAVAILABLE if the file system
+/// did not answer. Names the grant, never a path.
 pub fn admit(
     grants: &[ResourceGrant],
     snapshot: &Snapshot,

@@ -50,11 +50,11 @@ impl Service {
     ///
     /// # Errors
     /// FORBIDDEN for another owner's request and for a directory that is not admitted; CONFLICT
-    /// for a key or an attempt id that is taken and for a session that another attempt of this owner holds
-    /// until it is exited and cleaned up, which is named; INVALID, DENIED and UNSUPPORTED as the request and
-    /// the policy have it; `UNSUPPORTED_CAPABILITY` with what was required and what was measured;
-    /// UNAVAILABLE where it could not be measured and where the session's home is none that can be used;
-    /// STORAGE. Nothing is recorded then.
+    /// for a key or an attempt id that is taken and for a session that another attempt of this owner
+    /// holds until it is exited and cleaned up, which is named; INVALID, DENIED and UNSUPPORTED as the
+    /// request and the policy have it; `UNSUPPORTED_CAPABILITY` with what was required and what was
+    /// measured; UNAVAILABLE where it could not be measured and where the session's home is none that
+    /// can be used; STORAGE. Nothing is recorded then.
     pub fn prepare(&self, request: &LaunchRequest) -> Result<Attempt, Refusal> {
         self.try_prepare(request).map_err(Refusal::from)
     }

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::limits::LIST_MAX;
-use crate::row::{ATTEMPTS, At, Row, decode};
+use crate::row::{At, OBSERVED, Row, decode};
 use crate::sql::{column, failed};
 use crate::write::{Durability, Store};
 use placement_contract::{AttemptId, IdempotencyKey, OwnerId, Timestamp};
@@ -128,8 +128,8 @@ impl Store {
     ) -> Result<Listing, StoreError> {
         // Which ones is told first: only those are read whole.
         let sql = format!(
-            "SELECT {} FROM {ATTEMPTS} WHERE rowid IN (
-                SELECT rowid FROM {table} LEFT JOIN placement_observations USING (attempt_id)
+            "SELECT {} FROM placement_attempts {OBSERVED} WHERE rowid IN (
+                SELECT rowid FROM {table} {OBSERVED}
                 WHERE {condition} AND {of_owner} ORDER BY {order} LIMIT ?2
              ) ORDER BY {order}",
             At::SELECTED,
@@ -266,7 +266,8 @@ fn one(
     condition: &str,
     values: &[&str],
 ) -> Result<Option<Row>, StoreError> {
-    let sql = format!("SELECT {} FROM {ATTEMPTS} WHERE {condition}", At::SELECTED);
+    let sql =
+        format!("SELECT {} FROM placement_attempts {OBSERVED} WHERE {condition}", At::SELECTED);
     let mut statement = transaction.prepare_cached(&sql).map_err(failed("read an attempt"))?;
     let mut found =
         statement.query(rusqlite::params_from_iter(values)).map_err(failed("read an attempt"))?;

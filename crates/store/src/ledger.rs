@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use crate::find::{CorruptRow, load};
 use crate::limits::SETTLED_PAGE;
-use crate::row::{self, ATTEMPTS, At, ExitColumns, Row};
+use crate::row::{self, At, ExitColumns, OBSERVED, Row};
 use crate::sql::{column, columns, failed, number, optional, parsed, to_column};
 use crate::write::{Durability, Store};
 use placement_contract::{
@@ -75,7 +75,7 @@ impl Store {
         let (at, id) = after.map_or(("", ""), |last| (&*last.updated_at, &*last.attempt_id));
         let values = params![owner.as_str(), unchanged_since.as_str(), at, id, SETTLED_PAGE];
         let sql = format!(
-            "SELECT {} FROM {ATTEMPTS}
+            "SELECT {} FROM placement_attempts {OBSERVED}
              WHERE execution_state = 'exited' AND cleanup_state = 'complete'
                  AND owner_id = ?1 AND updated_at <= ?2 AND (updated_at, attempt_id) > (?3, ?4)
              ORDER BY updated_at, attempt_id LIMIT ?5",

@@ -193,9 +193,8 @@ impl Row {
     }
 }
 
-/// Where they are selected from.
-pub(crate) const ATTEMPTS: &str =
-    "placement_attempts LEFT JOIN placement_observations USING (attempt_id)";
+/// Where the last observation of each attempt is joined from.
+pub(crate) const OBSERVED: &str = "LEFT JOIN placement_observations USING (attempt_id)";
 
 columns! {
     /// The columns of an attempt.
@@ -207,8 +206,8 @@ columns! {
         runner_start_ticks, runner_boot_id, runner_pidfd_inode, runner_finished, pid, pgid,
         start_ticks, boot_id, pidfd_inode, init_pid, init_pgid, init_start_ticks, init_boot_id,
         init_pidfd_inode, observer_machine_id, observer_pid_namespace, observer_time_namespace,
-        observer_cgroup_namespace, leaf_path, leaf_id, session_ref, home_key, tmp_key, evidence_count, chain_head,
-        created_at, updated_at, observed_at,
+        observer_cgroup_namespace, leaf_path, leaf_id, session_ref, home_key, tmp_key, evidence_count,
+        chain_head, created_at, updated_at, observed_at,
     }
 }
 
